@@ -117,6 +117,68 @@ TEST_CASE("products thread by thread, however large a tile is", "[codegen][threa
   }
 }
 
+TEST_CASE("points divide by what a pack shares, and the long way where that is not exact",
+          "[codegen][threads]") {
+  manual_seed(9);
+  const auto quantise = [](In i) { return Out{round(i[0] / i[1])}; };
+  const auto scaled = [](DType type, double by) {
+    const Tensor x =
+        randn({40, 512}) * exp(randn({40, 512}) * 40.0);  // some are no longer normal
+    return where(arange(512) % 5 < 1, x * 0.0, x * by).to(type);
+  };
+  for (const DType type : {float32, bfloat16, float16}) {
+    for (const double by : {0.37, 1e-30, 3e38, 0.0, -0.0}) {
+      INFO(c_type(type) << " by " << by);
+      const std::string text =
+          check(quantise, {scaled(type, 1.0), full({40, 1}, by).to(type)}, "pointwise");
+      CHECK(text.find("const tc_divisor by_") < text.find(", exact)"));
+      CHECK(text.find(", exact)") != std::string::npos);
+    }
+  }
+  const auto active = [](In i) {
+    const Tensor x = i[0] / i[1];
+    return Out{sigmoid(x), tanh(x), gelu(x), silu(x)};
+  };
+  for (const DType type :
+       {bfloat16, float16}) {  // all of a pack goes the long way with one of its elements
+    const Tensor some = where(arange(512) % 5 < 1, HUGE_VAL, randn({40, 512}) * 3.0);
+    check(active, {some.to(type), full({40, 1}, 0.37).to(type)}, "pointwise");
+  }
+  const std::string own =
+      check(quantise, {scaled(float32, 1.0), randn({40, 512})}, "pointwise");
+  CHECK(own.find("tc_divide_by(") == std::string::npos);
+}
+
+TEST_CASE("a conversion rounds what was rounded, where that has a name", "[codegen][threads]") {
+  manual_seed(10);
+  const auto text_of = [](const Function& f, const Tensor& x, const char* strategy) {
+    const std::string text = check(f, {x}, strategy);
+    if (why_no_nvrtc().empty()) CHECK(compile_cuda(text, "sm_90").size() > 4);
+    return text;
+  };
+  const Tensor x = randn({64, 1025}) * 40.0;
+  for (const DType type : {int8, uint8, int32, uint32}) {
+    const auto clipped = [type](In i) {
+      return Out{minimum(maximum(round(i[0] * 3.0), -127.0), 127.0).to(type)};
+    };
+    CHECK(text_of(clipped, x, "pointwise").find("tc_nearest<") != std::string::npos);
+  }
+  const auto bounded = [](In i) {
+    return Out{minimum(maximum(round(i[0]), -126.5), 127.0).to(int8)};
+  };
+  CHECK(text_of(bounded, x, "pointwise").find("tc_nearest<") == std::string::npos);
+  const auto slid = [](In i) {
+    const Tensor left = i[0].slice(1, 0, 1024), right = i[0].slice(1, 1, 1025);
+    return Out{round(left).to(int8) + round(right).to(int8)};
+  };
+  text_of(slid, x, "pointwise");
+  const auto kept = [](In i) {
+    const Tensor whole = round(i[0] * 0.5), most = whole.max({1}, true);
+    return Out{whole.to(int32) - most.to(int32)};
+  };
+  text_of(kept, x, "layouts");
+}
+
 TEST_CASE("quotients thread by thread that later passes keep", "[codegen][threads]") {
   manual_seed(21);
   const auto gradient = [](In i) {

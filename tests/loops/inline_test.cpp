@@ -104,6 +104,14 @@ TEST_CASE("a GPU computes a costly vector again where that takes less than a lau
   };
   CHECK(kernels(1 << 10) == 1);
   CHECK(kernels(1 << 20) == 2);
+  const Graph any = parse_graph(R"(graph f[n](%0 x: f32[64], %1 y: f32[n,64]) {
+    %2: f32[64] = exp %0
+    %3: f32[n,64] = expand %2
+    %4: f32[n,64] = mul %1, %3
+    return %4
+  })");
+  CHECK(run_pipeline(until(default_pipeline(), "fuse"), any, true, Target::Cuda)
+            .program.kernels.size() == 2);
 }
 
 TEST_CASE("a costly part of a concat is computed where it is joined", "[inline][join]") {

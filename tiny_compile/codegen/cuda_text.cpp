@@ -40,8 +40,8 @@ bool asks_for_nan(const Kernel& kernel, const Scalar& scalar) {
 }
 
 // "tc_exp", where the formula is "tc_exp(a)".
-std::string function_of(const Scalar& scalar) {
-  const std::string text = formula(scalar.op, DType::f32);
+std::string function_of(const Kernel& kernel, const Scalar& scalar) {
+  const std::string text = formula(scalar.op, kernel.scalars[scalar.operands[0]].dtype);
   return text.ends_with("(a)") ? text.substr(0, text.size() - 3) : "";
 }
 
@@ -49,7 +49,7 @@ std::string function_of(const Scalar& scalar) {
 bool is_call(const Kernel& kernel, const Scalar& scalar) {
   return is_costly(scalar) && scalar.kind == ScalarKind::Apply && scalar.operands.size() == 1 &&
          compute_type(kernel.scalars[scalar.operands[0]].dtype) == DType::f32 &&
-         !function_of(scalar).empty();
+         !function_of(kernel, scalar).empty();
 }
 
 // A number of which the prelude knows that tc_quotient divides by it.
@@ -70,7 +70,7 @@ CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
                  scalars.name(scalar.operands[0]), ")");
     if (info(scalar.op).result == Result::Bool) return compared(scalar);
     if (form == Form::Slow && is_call(kernel, scalar))
-      return str(calls("tc_slowly"), "<", calls(function_of(scalar)), ">(",
+      return str(calls("tc_slowly"), "<", calls(function_of(kernel, scalar)), ">(",
                  scalars.name(scalar.operands[0]), ")");
     if (!has_fast_form(scalar)) return std::string();
     const std::string a = scalars.name(scalar.operands[0]);

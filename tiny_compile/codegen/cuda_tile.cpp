@@ -85,6 +85,7 @@ class TileWriter {
     std::vector<int> stored(uses_.counts.size());
     count_stored(tile.body, stored);
     text_.scalars.rounds = [this, stored](int id) { return stored[id] < uses_.counts[id]; };
+    text_.scalars.is_computed = [this](int id) { return !uses_.taken[id]; };
     text.scalars.element = [this](int id) {
       const bool here = is_element(id) && is_written_where_used(id);
       return here ? element(tile_.kernel.scalars[id]) : std::string();

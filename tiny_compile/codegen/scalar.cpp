@@ -259,6 +259,27 @@ std::string ScalarWriter::loaded(int id) const {
   return str(guard, " ? ", value, " : ", literal_text(calls_, scalar.value));
 }
 
+std::string ScalarWriter::unrounded(int id) const {
+  const Scalar& scalar = kernel_.scalars[id];
+  if (scalar.kind != ScalarKind::Apply || scalar.dtype != DType::f32 || !is_computed(id))
+    return "";
+  if (scalar.op == Op::round) {
+    const int whole = scalar.operands[0];  // an element's array may have changed since
+    return kernel_.scalars[whole].kind == ScalarKind::Element ? "" : name(whole);
+  }
+  if (scalar.op != Op::minimum && scalar.op != Op::maximum) return "";
+  std::vector<std::string> operands;
+  for (int operand : scalar.operands) {
+    const Scalar& limit = kernel_.scalars[operand];
+    const bool is_whole = limit.kind == ScalarKind::Constant &&
+                          std::trunc(limit.value.as_double()) == limit.value.as_double();
+    operands.push_back(is_whole ? name(operand) : unrounded(operand));
+  }
+  return operands[0].empty() || operands[1].empty()
+             ? ""
+             : fill_formula(calls_, formula(scalar.op, scalar.dtype), operands);
+}
+
 std::string ScalarWriter::converted(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
   const int operand = scalar.operands[0];
@@ -271,6 +292,10 @@ std::string ScalarWriter::converted(int id) const {
     return rounded(calls_, to, exact ? value : str(calls_("tc_cast"), "<float>(", value, ")"));
   }
   if (to == DType::f32 && is_half(from)) return value;
+  const bool rounds_at_once = calls_.cuda && category(to) != Category::Float &&
+                              to != DType::boolean && (size_of(to) == 1 || size_of(to) == 4);
+  if (const std::string exact = rounds_at_once ? unrounded(operand) : ""; !exact.empty())
+    return str(calls_("tc_nearest"), "<", c_type(to), ">(", exact, ")");
   return str(calls_("tc_cast"), "<", c_type(to), ">(", value, ")");
 }
 

@@ -28,6 +28,8 @@ class ScalarWriter {
   Substitution known;
   // Whether a half is rounded where it is computed; where not, its store does it.
   std::function<bool(int apply)> rounds = [](int) { return true; };
+  // Whether its operands have names wherever it has one.
+  std::function<bool(int apply)> is_computed = [](int) { return true; };
 
   std::string name(int scalar) const;        // "exp_3", or the constant itself
   std::string value(int scalar) const;       // "tc_exp(sub_2)"
@@ -40,6 +42,8 @@ class ScalarWriter {
  private:
   std::string loaded(int id) const;
   std::string applied(int id) const;
+  // Of a rounded f32, perhaps held between whole numbers, the same without the rounding; else "".
+  std::string unrounded(int id) const;
   std::string converted(int id) const;
   std::string reinterpreted(int id) const;
 

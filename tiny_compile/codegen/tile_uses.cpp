@@ -18,6 +18,7 @@ void count(const Body& body, const std::vector<Scalar>& scalars, TileUses& all,
     if (s.kind == StatementKind::Define) {
       if (s.array >= 0 || own.kind == ScalarKind::Element)
         all.read.insert(s.array >= 0 ? s.array : own.step);
+      if (s.array >= 0) all.taken[s.value] = true;
     } else {
       all.counts[s.value] += s.kind == StatementKind::Let ? 2 : 1;  // it is compared first
     }
@@ -89,8 +90,10 @@ void find_standing(const Body& body, const Tile& tile, std::vector<bool>& standi
 
 TileUses uses_of(const Tile& tile) {
   const size_t count_of_scalars = tile.kernel.scalars.size();
-  TileUses all{
-      std::vector<int>(count_of_scalars), {}, std::vector<bool>(count_of_scalars, true)};
+  TileUses all{std::vector<int>(count_of_scalars),
+               {},
+               std::vector<bool>(count_of_scalars),
+               std::vector<bool>(count_of_scalars, true)};
   std::vector<bool> seen(count_of_scalars);
   count(tile.body, tile.kernel.scalars, all, seen);
   find_standing(tile.body, tile, all.standing);

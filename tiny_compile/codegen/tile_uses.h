@@ -12,6 +12,8 @@ struct TileUses {
   std::vector<int> counts;  // of each scalar
   std::set<int> read;       // arrays that scalars are read from
   std::vector<bool>
+      taken;  // scalars that are read from an array somewhere rather than computed
+  std::vector<bool>
       standing;  // elements that still stand in their array wherever they are used
 };
 

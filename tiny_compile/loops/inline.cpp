@@ -25,8 +25,7 @@ namespace {
 
 constexpr int64_t kMostIndex = 64;    // parts of an index
 constexpr int kMostRepeated = 32;     // work of a CPU's kernel that is done elsewhere as well
-constexpr int64_t kBorder = 16;       // of a GPU's: a part of the elements that it may do again
-constexpr int64_t kSpare = 1 << 25;   // work that all of it does while two kernels start
+constexpr int64_t kSpare = 1 << 25;   // work that a whole GPU does while two kernels start
 constexpr int64_t kLittle = 1 << 18;  // bytes that cost less than to wait for another kernel
 
 // The producer's axes at the place that an index of its buffer names.
@@ -93,7 +92,7 @@ std::string why_not_worth_it(const Program& program, const Group& consumer,
   const bool repeats = size > 1 && asked.times > (on_gpu ? size + size / kBorder : size);
   const bool too_much = !on_gpu && (repeats || !asked.only_user) &&
                         consumer.repeated + asked.work > kMostRepeated;
-  const bool is_spare = on_gpu && again * asked.times <= kSpare;
+  const bool is_spare = on_gpu && cheap > 0 && asked.times <= kSpare / std::max(again, 1);
   if (repeats && ((again > cheap && !is_spare) || too_much))
     return "it would be computed many times over";
   if (repeats_outer_work(producer, store_of(producer, buffer), asked.wanted, asked.times,

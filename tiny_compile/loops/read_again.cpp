@@ -30,7 +30,6 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLongRow = 1024;  // elements
-constexpr int64_t kBorder = 16;     // a part of an array that a reader's masks may leave out
 constexpr int64_t kAccess = 8;      // of an access of 16 bytes at most: halves
 
 // Of a kernel's scalars: which a stored value needs when one value a row is read from memory.

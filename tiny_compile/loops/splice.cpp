@@ -60,8 +60,9 @@ uint64_t axes_of(const Kernel& kernel, const Scalar& scalar) {
   return axes;
 }
 
-// Whether a load needs no mask of the reader's: the reader asks for nothing that the source does not, and
-// for no more of it under another mask. A number of each row is such, under a mask of its elements.
+// Whether a load needs no mask of the reader's: it stays within what the source reads, and its index has no
+// axis of the mask's, so that every place which it names is named where the mask holds, too. A number of
+// each row is such, under a mask of its elements.
 bool is_free(const Scalar& source, const Scalar& load, uint64_t masked, const Kernel& reader) {
   const Interval asked = load.index.bounds(), had = source.index.bounds();
   const uint64_t last = reader.rows > 0 ? uint64_t{1} << (reader.rows - 1) : 0;

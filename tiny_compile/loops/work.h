@@ -27,6 +27,9 @@ bool reads_costly_values(const Group& producer, const Group& consumer);
 bool chooses(const Kernel& kernel, const Step& store);
 inline constexpr int kMostChoices = 3;
 
+// As a part of an array's elements: so many more may be asked for than it has, by a pad.
+inline constexpr int64_t kBorder = 16;
+
 // How often the consumer asks for an element of the buffer, all elements together. Points do work
 // under a mask only where the mask is true (loops/branches.h, tile/pieces.h).
 int64_t times_asked(const Group& consumer, int buffer);

@@ -92,7 +92,7 @@ int small_blocks(const Machine& machine, int64_t words) {
   return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
 }
 
-// Places of an array that a thread reads one by one, `stride` elements apart: those of a pack, and of windows that
+// Places of an array that a thread reads one by one, `stride` elements apart (0: not evenly): those of a pack, and of windows that
 // go on behind it.
 struct Window {
   const Scalar* first = nullptr;

@@ -47,8 +47,8 @@ int first_loop(const Kernel& kernel) {
   return kernel.rows;
 }
 
-// The row axis along which a load runs while it does not along the loops to be; -1: none. (Of a concat's part it
-// stays with the branches that spare the other parts' points what takes long: tiles have none.)
+// The row axis along which a load runs while it does not along the loops to be; -1: none. (A concat whose parts
+// take long to compute has a branch for each as points; a tile would compute all parts for each element.)
 int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
   const std::vector<std::vector<int>> branches = costly_branches(kernel);
   const bool has_branches = std::any_of(branches.begin(), branches.end(),

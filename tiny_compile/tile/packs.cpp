@@ -50,11 +50,31 @@ Body within_row(Points& p, PointScope scope, const At& at, const Results& result
   return body;
 }
 
+// What is divided by that all points of a pack share, in f32.
+std::vector<int> divisors_of(const Points& p, const PointScope& scope) {
+  std::vector<int> divisors;
+  for (int id : needed(p, scope, p.roots)) {
+    const Scalar& s = p.kernel.scalars[id];
+    if (s.kind == ScalarKind::Apply && s.op == Op::div && compute_type(s.dtype) == DType::f32 &&
+        scope.defined[s.operands[1]] &&
+        std::count(divisors.begin(), divisors.end(), s.operands[1]) == 0)
+      divisors.push_back(s.operands[1]);
+  }
+  return divisors;
+}
+
 //   if column < 1020 { .. } else { .. }
 Body points(Points& p, PointScope& scope, const At& at, const Results& results) {
   if (!p.packs.parted) {
-    Body body = load_ahead(p, scope, at);
-    append(body, over_points(p, at, store_points(p, scope, results)));
+    Body body;
+    // What a shortcut does may be done twice: it stores nothing itself.
+    const bool stores_packs = p.packs.vector > 1 && results.size() == p.kernel.steps.size();
+    const std::vector<int> divisors = stores_packs ? divisors_of(p, scope) : std::vector<int>();
+    for (int id : divisors) body.push_back(divisor(id));
+    append(body, load_ahead(p, scope, at));
+    Body each = over_points(p, at, store_points(p, scope, results));
+    if (!divisors.empty()) each = {shortcut(std::move(each), -1)};
+    append(body, std::move(each));
     return body;
   }
   const Expr inside = last(p).extent - (p.packs.vector - 1);

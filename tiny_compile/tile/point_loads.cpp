@@ -24,7 +24,9 @@ namespace tiny_compile {
 namespace {
 
 constexpr int kMostConditions = 8;  // of a pack
-constexpr int64_t kMostEarly = 32;  // elements of a thread, read before any takes long
+constexpr int64_t kMostBeyond = int64_t{1}
+                                << 60;  // that a number is below 0, and may become less
+constexpr int64_t kMostEarly = 32;      // elements of a thread, read before any takes long
 
 }  // namespace
 
@@ -64,8 +66,9 @@ bool add_comparison(const Points& p, int id, int of_load, const At& at, Conditio
   const Expr start = at_start(p, *lhs, at), along = last(p).symbol();
   const bool parts = varies(p, id) &&
                      !(rhs->is_constant() && is_contiguous(*lhs - *rhs, along, p.packs.vector));
-  if (parts && (depends_on(*rhs, along.symbol()) || !is_contiguous(*lhs, along, 1) ||
-                !has_all_places(p, p.kernel.scalars[of_load])))
+  if (parts &&
+      (rhs->bounds().low < -kMostBeyond || depends_on(*rhs, along.symbol()) ||
+       !is_contiguous(*lhs, along, 1) || !has_all_places(p, p.kernel.scalars[of_load])))
     return false;
   const int64_t others = parts ? p.packs.vector - 1 : 0;
   all.read.push_back(scalar.op == Op::lt ? if_less(start, *rhs, {})
