@@ -1,15 +1,19 @@
 // Activations of f16 and bf16 (see prelude_math.h): a result that is rounded to 8 or 11 bits does not
 // need an exp that is good to 24. Each is within 0.8 ulp of its dtype, whatever the argument.
 
-// exp(t) = 2^n 2^f, 2^f a polynomial within 7.2e-5, 2^n added to its exponent.
+// 2^f, |f| <= 1/2, within 7.2e-5.
+TC_FN float tc_exp2_short(float f) {
+  float p = tc_fma(0x1.c3f77ep-5f, f, 0x1.f0de32p-3f);
+  p = tc_fma(p, f, 0x1.62f31ap-1f);
+  return tc_fma(p, f, 0x1.fff692p-1f);
+}
+
+// exp(t) = 2^n 2^f, 2^n added to the exponent of 2^f.
 TC_FN float tc_silu_half(float x) {
   const float t = tc_at_most(tc_abs(x), 100.0f);
   const float shifted = tc_fma(t, 0x1.715476p+0f, 0x1.7fffcp+23f);
   const float f = tc_fma(t, 0x1.715476p+0f, 0x1.7fffcp+23f - shifted);
-  float p = tc_fma(0x1.c3f77ep-5f, f, 0x1.f0de32p-3f);
-  p = tc_fma(p, f, 0x1.62f31ap-1f);
-  p = tc_fma(p, f, 0x1.fff692p-1f);
-  const float power = tc_from_bits(tc_bits(p) + (tc_bits(shifted) << 23));
+  const float power = tc_from_bits(tc_bits(tc_exp2_short(f)) + (tc_bits(shifted) << 23));
   return tc_fma(tc_inverse(power + 0x1p-32f) * t, -0x1p-32f, tc_at_least(x, -0.0f));
 }
 
@@ -19,11 +23,8 @@ TC_FN float tc_sigmoid_half(float x) {
   const float t = tc_at_most(tc_at_least(x, -105.0f), 60.0f);
   const float shifted = tc_fma(t, -0x1.715476p+0f, 0x1.8000cap+23f);
   const float f = tc_fma(t, -0x1.715476p+0f, 0x1.8000cap+23f - shifted);
-  float p = tc_fma(0x1.c3f77ep-5f, f, 0x1.f0de32p-3f);
-  p = tc_fma(p, f, 0x1.62f31ap-1f);
-  p = tc_fma(p, f, 0x1.fff692p-1f);
   const float power = tc_from_bits(tc_bits(shifted) << 23);
-  return tc_inverse(tc_fma(p, power, 0x1p-26f)) * 0x1p-26f;
+  return tc_inverse(tc_fma(tc_exp2_short(f), power, 0x1p-26f)) * 0x1p-26f;
 }
 
 // x P(x^2) / Q(x^2), within 3.5e-5; from 4.6 on a half cannot tell it from 1.

@@ -110,4 +110,9 @@ std::vector<std::vector<int>> costly_branches(const Kernel& kernel) {
   return Owners(kernel).branches();
 }
 
+bool has_branch(const std::vector<std::vector<int>>& branches) {
+  return std::any_of(branches.begin(), branches.end(),
+                     [](const std::vector<int>& branch) { return !branch.empty(); });
+}
+
 }  // namespace tiny_compile

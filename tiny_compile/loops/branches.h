@@ -12,4 +12,7 @@ namespace tiny_compile {
 // for early, and have masks of their own.
 std::vector<std::vector<int>> costly_branches(const Kernel& kernel);
 
+// Whether some `where` of these has work of its own.
+bool has_branch(const std::vector<std::vector<int>>& branches);
+
 }  // namespace tiny_compile

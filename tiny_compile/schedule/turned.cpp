@@ -50,9 +50,7 @@ int first_loop(const Kernel& kernel) {
 // The row axis along which a load runs while it does not along the loops to be; -1: none. (A concat whose parts
 // take long to compute has a branch for each as points; a tile would compute all parts for each element.)
 int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
-  const std::vector<std::vector<int>> branches = costly_branches(kernel);
-  const bool has_branches = std::any_of(branches.begin(), branches.end(),
-                                        [](const auto& branch) { return !branch.empty(); });
+  const bool has_branches = has_branch(costly_branches(kernel));
   for (const Scalar& load : kernel.scalars) {
     if (!(has_branches ? is_plain(load) : chosen_by_indices(kernel, load)) ||
         !depends_on_any(kernel, load.index, loops) ||

@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/branches.h"
 #include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/slides.h"
 #include "tiny_compile/schedule/sides.h"
@@ -150,11 +151,6 @@ Body load_packs(Points& p, PointScope& scope, const std::vector<int>& ids, const
 
 namespace {
 
-bool has_branches(const Points& p) {
-  return std::any_of(p.branches.begin(), p.branches.end(),
-                     [](const std::vector<int>& branch) { return !branch.empty(); });
-}
-
 // Whether some of these take long, or may go a long way: quotients of f32 have a branch.
 bool take_long(const Points& p, const std::vector<int>& ids) {
   return std::any_of(ids.begin(), ids.end(), [&](int id) {
@@ -176,7 +172,7 @@ Body load_ahead(Points& p, PointScope& scope, const At& at) {
     if (is_load && !scope.defined[id] && scope.places.count(id) == 0) loads.push_back(id);
   }
   const bool has_room = p.packs.vector * std::ssize(loads) <= kMostEarly;
-  if (loads.empty() || !(has_branches(p) || (has_room && take_long(p, ids)))) return {};
+  if (loads.empty() || !(has_branch(p.branches) || (has_room && take_long(p, ids)))) return {};
   PointScope here = scope;
   Body each = define_over(p, here, needed(p, here, loads), all_rows(p));
   for (int id : loads) {
@@ -190,7 +186,7 @@ Body load_ahead(Points& p, PointScope& scope, const At& at) {
 //   for w < 6 unrolled { at: 1026 = e + w; $9 = load x[..]; slide2[w] = $9 }
 Body slide_ahead(Points& p, PointScope& scope, const At& at) {
   if (p.packs.vector == 1 || p.packs.through || p.packs.line || p.packs.ragged ||
-      has_branches(p))
+      has_branch(p.branches))
     return {};
   Body body;
   std::map<int, ElementPlace> places;
