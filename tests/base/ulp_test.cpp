@@ -95,10 +95,16 @@ TEST_CASE("functions of two numbers stay within their bounds, special cases incl
 #undef X
 }
 
-TEST_CASE("activations of every f16 and bf16 are within an ulp", "[math]") {
+TEST_CASE("functions of every f16 and bf16 are within an ulp", "[math]") {
   using namespace prelude;
   check_halves(tc_gelu_half, ulp::Reference<double>::gelu);
   check_halves(tc_silu_half, ulp::Reference<double>::silu);
   check_halves(tc_sigmoid_half, ulp::Reference<double>::sigmoid);
   check_halves(tc_tanh_half, ulp::Reference<double>::tanh);
+  check_halves(tc_exp_half, ulp::Reference<double>::exp);
+  check_halves(tc_log_half, ulp::Reference<double>::log);
+  check_halves(tc_log1p_half, ulp::Reference<double>::log1p);
+  check_halves(tc_sin_half, ulp::Reference<double>::sin);
+  check_halves(tc_cos_half, ulp::Reference<double>::cos);
+  check_halves(tc_erf_half, ulp::Reference<double>::erf);
 }

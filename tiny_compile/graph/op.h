@@ -81,6 +81,12 @@ namespace tiny_compile {
 
 // In place of these float formulas where operands are f16 or bf16: X(name, function of a).
 #define TC_HALF_FORMULAS(X) \
+  X(exp, tc_exp_half)         \
+  X(log, tc_log_half)         \
+  X(log1p, tc_log1p_half)     \
+  X(sin, tc_sin_half)         \
+  X(cos, tc_cos_half)         \
+  X(erf, tc_erf_half)         \
   X(tanh, tc_tanh_half)       \
   X(sigmoid, tc_sigmoid_half) \
   X(gelu, tc_gelu_half)       \
