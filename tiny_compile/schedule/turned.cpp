@@ -27,8 +27,10 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kWarps = 8;                        // of a block
+constexpr int64_t kWarps = 8, kSmallWarps = 4;       // of a block
+constexpr int64_t kPack = 4;                         // elements, at least
 constexpr int64_t kTile = 64, kSmallTile = 32;       // a tile's sides
+constexpr int64_t kLeastSide = 8;                    // of rows: of which a tile has all
 constexpr int64_t kMostElements = int64_t{1} << 40;  // of sizes without a bound
 constexpr int64_t kMostShared = 40 << 10;            // bytes of a block's tiles
 
@@ -57,7 +59,7 @@ int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
         runs_along(kernel, load.index, loops.back()))
       continue;
     for (int row = 0; row < loops[0]; row++) {
-      const bool is_large = kernel.axes[row].extent.bounds().high >= kSmallTile;
+      const bool is_large = kernel.axes[row].extent.bounds().high >= kLeastSide;
       if (is_large && runs_along(kernel, load.index, row)) return row;
     }
   }
@@ -73,12 +75,17 @@ Kernel as_rows(Kernel kernel, int turned, const std::vector<int>& loops) {
   return normalize(std::move(kernel));
 }
 
-// A tile of so many rows and elements.
-Schedule schedule_of(int64_t tile_rows, int64_t tile_loops, const Side& rows, const Side& loops,
-                     bool is_of_rows) {
-  const int64_t each = tile_rows * tile_loops / (kWarps * kLanes);  // of a thread
-  const Dealt row_wise = dealt(tile_rows, tile_loops, std::min(rows.vector, each), kWarps),
-              loop_wise = dealt(tile_loops, tile_rows, std::min(loops.vector, each), kWarps);
+// A block of so many rows and elements.
+struct Block {
+  int64_t rows = 0, loops = 0, warps = kWarps;
+};
+
+Schedule schedule_of(const Block& block, const Side& rows, const Side& loops, bool is_of_rows) {
+  const int64_t each = block.rows * block.loops / (block.warps * kLanes);  // of a thread
+  const Dealt row_wise =
+                  dealt(block.rows, block.loops, std::min(rows.vector, each), block.warps),
+              loop_wise =
+                  dealt(block.loops, block.rows, std::min(loops.vector, each), block.warps);
   const Layout &own_rows = is_of_rows ? row_wise.neighbours : loop_wise.lines,
                &own_loop = is_of_rows ? row_wise.lines : loop_wise.neighbours;
   const Side& by_way = is_of_rows ? loops : rows;
@@ -97,23 +104,51 @@ Schedule schedule_of(int64_t tile_rows, int64_t tile_loops, const Side& rows, co
   return s;
 }
 
-// Small tiles where they cover a fifth less. What shared memory has no room for in small tiles
-// either is read as it lies.
-Schedule schedule_of(Kernel kernel, const Side& rows, const Side& loops) {
-  const bool has_halves = rows.has_small() || loops.has_small(),
-             is_of_rows = rows.bytes > loops.bytes ||
-                          (rows.bytes == loops.bytes && (has_halves || loops.loads == 0));
-  const int64_t row_count = kernel.axes[kernel.rows - 1].extent.bounds().high,
-                loop_count = elements_of(kernel, loops_of(kernel)[0]);
-  const auto side = [](int64_t extent, int64_t most) {
-    if (extent > kMostElements) return most;
-    const int64_t small = ceil_divide(extent, kSmallTile) * kSmallTile,
-                  large = ceil_divide(extent, most) * most;
-    return 5 * small <= 4 * large ? kSmallTile : most;
+bool computes_costly(const Kernel& kernel) {
+  return std::any_of(kernel.scalars.begin(), kernel.scalars.end(), [](const Scalar& s) {
+    return s.kind == ScalarKind::Apply && is_costly(s);
+  });
+}
+
+// Of tiles with that side: small ones where they cover a fifth less; beside few rows wider ones.
+Block block_of(const Kernel& kernel, int64_t most, int64_t warps) {
+  const auto side = [](int64_t extent, int64_t tile) {
+    if (extent > kMostElements) return tile;
+    if (extent < kSmallTile) return power_of_two_from(extent);
+    const auto covered = [&](int64_t by) { return ceil_divide(extent, by) * by; };
+    while (tile > kSmallTile && 5 * covered(kSmallTile) <= 4 * covered(tile)) tile /= 2;
+    return tile;
   };
-  for (int64_t most : {kTile, kSmallTile}) {
-    kernel.schedule =
-        schedule_of(side(row_count, most), side(loop_count, most), rows, loops, is_of_rows);
+  const int64_t rows = side(kernel.axes[kernel.rows - 1].extent.bounds().high, most),
+                wider = std::max<int64_t>(1, kSmallTile / rows),
+                elements = elements_of(kernel, loops_of(kernel)[0]);
+  return {rows, side(elements, most * wider), warps};
+}
+
+bool fills(const Machine& machine, const Kernel& kernel) {
+  int64_t blocks = ceil_divide(elements_of(kernel, loops_of(kernel)[0]), kTile);
+  for (int row = 0; row < kernel.rows && blocks < kMostElements; row++)
+    blocks *=
+        ceil_divide(kernel.axes[row].extent.bounds().high, row < kernel.rows - 1 ? 1 : kTile);
+  return blocks >= blocks_to_fill(machine);
+}
+
+// Costly elements are computed where they are stored, and blocks are small, so that some compute while
+// others read: packs of halves are enough for that in large ones. (Chains over transposed f32, bf16 and f16 of
+// odd rows .86 to .94 of the time that large blocks take, of too few blocks for the machine .76; H200.) What
+// shared memory has no room for in small tiles either is read as it lies.
+Schedule schedule_of(const Machine& machine, Kernel kernel, const Side& rows,
+                     const Side& loops) {
+  const bool has_halves = rows.has_small() || loops.has_small(),
+             is_costly = computes_costly(kernel), is_few = !fills(machine, kernel),
+             in_packs = has_halves && std::min(rows.vector, loops.vector) >= kPack,
+             is_small = is_costly && (is_few || !in_packs),
+             is_of_rows =
+                 rows.bytes > loops.bytes ||
+                 (rows.bytes == loops.bytes && !is_costly && (has_halves || loops.loads == 0));
+  for (int64_t most : {is_small ? kSmallTile : kTile, kSmallTile}) {
+    const int64_t warps = is_small && !is_few ? kSmallWarps : kWarps;
+    kernel.schedule = schedule_of(block_of(kernel, most, warps), rows, loops, is_of_rows);
     if (staged_bytes(kernel) <= kMostShared) break;
   }
   while (staged_bytes(kernel) > kMostShared) kernel.schedule->via.pop_back();
@@ -142,7 +177,7 @@ std::optional<Kernel> turned(const Program& program, const Kernel& kernel) {
   Kernel rows = as_rows(kernel, axis, loops);
   const int last = rows.rows - 1;
   loops = rows.steps[0].inner;
-  rows.schedule = schedule_of(rows, side_of(program, rows, last, loops),
+  rows.schedule = schedule_of(program.machine, rows, side_of(program, rows, last, loops),
                               side_of(program, rows, loops.back(), {last}));
   if (has_symbolic_sizes(rows)) return for_sizes_from_one(program, std::move(rows));
   if (!can_be_laid_out(program, rows) || !why_illegal_layouts(program, rows).empty())
