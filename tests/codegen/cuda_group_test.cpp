@@ -1,6 +1,10 @@
 // One CUDA kernel for many: thread by thread on the CPU, with the interpreter's bits.
 #include "tiny_compile/codegen/cuda_group.h"
 
+#include <array>
+#include <bit>
+#include <cstdint>
+
 #include "tests/codegen/cuda_threads.h"
 #include "tests/codegen/scheduled.h"
 #include "tiny_compile/loops/interpreter.h"
@@ -67,8 +71,15 @@ TEST_CASE("a table begins where its kernels' blocks do, and ends beyond them",
   int a, b, c, d;
   const std::vector<void*> addresses = {&a, &b, &c, &d};
   const auto word = [](int& at) { return reinterpret_cast<int64_t>(&at); };
+  const auto firsts = [](uint32_t low, uint32_t high) {  // two in a word of the table
+    return std::bit_cast<int64_t>(std::array{low, high});
+  };
   CHECK(table_of(kernels, starts[0], addresses) ==
-        std::vector<int64_t>{0, 0, word(a), 1, 100, word(b)});
+        std::vector<int64_t>{firsts(0, 1), 0, word(a), 100, word(b)});
   CHECK(table_of(kernels, starts[2], addresses) ==
-        std::vector<int64_t>{0, 300, word(d), INT64_MAX, 0, 0});
+        std::vector<int64_t>{firsts(0, UINT32_MAX), 300, word(d), 0, 0});
+  for (KernelEntry& kernel : kernels) kernel.room = 3;  // an odd number of firsts
+  CHECK(table_of(kernels, starts[0], addresses) ==
+        std::vector<int64_t>{firsts(0, 1), firsts(UINT32_MAX, 0), 0, word(a), 100, word(b), 0,
+                             0});
 }

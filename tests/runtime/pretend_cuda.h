@@ -202,8 +202,13 @@ PRETEND int cuFuncSetAttribute(void*, int, int) { return 0; }
 PRETEND int cuModuleGetGlobal_v2(Address* address, size_t* bytes, void*, const char*) {
   return *address = reinterpret_cast<Address>(&error_word), *bytes = sizeof error_word, 0;
 }
-PRETEND int cuLaunchKernel(void* function, unsigned, unsigned, unsigned, unsigned, unsigned,
-                           unsigned, unsigned, void* stream, void** arguments, void**) {
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  void* stream;
+};
+PRETEND int cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments,
+                             void**) {
+  void* const stream = config->stream;
   if (next_launch != 0 && launches_before-- <= 0) {
     launches_before = 0;
     return std::exchange(next_launch, 0);

@@ -38,6 +38,7 @@ constexpr size_t kUnit = 8 << 10;
 constexpr const char* kHandOver = R"(
 // Behind a call: what its kernels found goes to the host's place, and is cleared for the next call.
 extern "C" __global__ void tc_hand_over(volatile tc_found* place) {
+  if (!tc_has_waited()) return;
   const unsigned bits = tc_errors.bits;
   if (bits != 0) {
     place->index = tc_errors.index;
@@ -66,6 +67,7 @@ std::vector<std::string> cuda_units(const Functions& functions) {
 
 // How a kernel is started: `room` is 0 where it is by itself.
 struct Form {
+  bool lets_next = false;
   int room = 0;
   bool counted = false;
   Starts starts() const {
@@ -86,19 +88,21 @@ Functions::Written finished(CudaText& text, KernelEntry entry, const SizeNames& 
 }
 
 Functions::Written write_sized_tile(const LoneKernel& lone, const Tile& tile,
-                                    const std::string& function) {
+                                    const std::string& function, const Form& form) {
   const SizeNames names = size_names(sizes(lone.program));
   const Tile own = substitute(tile, names.there);
   Program program = substitute_in_buffers(lone.program, names.there);
   program.kernels = {own.kernel};
   CudaText text(program, own.kernel);
+  text.lets_next = form.lets_next;
   return finished(text, write_cuda_tile(text, own, function), names);
 }
 
 Functions::Written write_tile(const LoneKernel& lone, const Tile& tile,
                               const std::string& function, const Form& form) {
-  if (!sizes(lone.program).empty()) return write_sized_tile(lone, tile, function);
+  if (!sizes(lone.program).empty()) return write_sized_tile(lone, tile, function, form);
   CudaText text(lone.program, tile.kernel, form.starts());
+  text.lets_next = form.lets_next;
   return finished(text, write_cuda_tile(text, tile, function), form.room);
 }
 
@@ -120,18 +124,18 @@ KernelEntry add_call(Functions& functions, const Program& program, const Kernel&
 
 // The function of all kernels of its work, and what one start of it does of this one.
 KernelEntry add_function(Functions& functions, const Program& program, const Kernel& kernel,
-                         const std::optional<Tile>& given, int room,
+                         const std::optional<Tile>& given, Form form,
                          const std::string& suffix) {
   if (!given) fail_without_tile(kernel);
   LoneKernel lone = lone_kernel(program, kernel);
   std::optional<Tile> tile = lone_tile(program, *given, lone), any;
-  if (room > 0 && is_counted(kernel)) any = for_any_count(lone, *tile);
-  const Form form = {room, any.has_value()};
+  if (form.room > 0 && is_counted(kernel)) any = for_any_count(lone, *tile);
+  form.counted = any.has_value();
   if (any) lone = for_any_count(std::move(lone)), tile = any;
   const auto write = [&](const LoneKernel& own, const std::string& function) {
     return write_tile(own, *tile, function, form);
   };
-  KernelEntry entry = functions.add(lone, kernel, suffix, room, tile, write);
+  KernelEntry entry = functions.add(lone, kernel, suffix, form.room, tile, write);
   if (!form.counted) return entry;
   entry.points = row_count(kernel).constant();
   entry.grid = for_count(*any, entry.points).grid;
@@ -139,14 +143,14 @@ KernelEntry add_function(Functions& functions, const Program& program, const Ker
 }
 
 // One function for each of its schedules.
-KernelEntry add_sized(Functions& functions, const Tiles& tiles, size_t number,
+KernelEntry add_sized(Functions& functions, const Tiles& tiles, size_t number, const Form& form,
                       const std::string& suffix) {
   const std::vector<SizedSchedule>& sized = tiles.program.kernels[number].sized;
   const auto add = [&](int n) {
     const Scheduled one = scheduled(tiles, number, n);
     Kernel kernel = one.program.kernels[one.kernel];
     kernel.sized.clear();
-    return add_function(functions, one.program, kernel, one.tile, 0, suffix);
+    return add_function(functions, one.program, kernel, one.tile, form, suffix);
   };
   KernelEntry entry = add(-1);
   for (size_t n = 0; n < sized.size(); n++) {
@@ -157,17 +161,24 @@ KernelEntry add_sized(Functions& functions, const Tiles& tiles, size_t number,
 }
 
 KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
-                       const LibraryCall& call, int room, const std::string& suffix) {
+                       const LibraryCall& call, const Form& form, const std::string& suffix) {
   const Kernel& kernel = tiles.program.kernels[number];
-  if (!kernel.sized.empty()) return add_sized(functions, tiles, number, suffix);
+  if (!kernel.sized.empty()) return add_sized(functions, tiles, number, form, suffix);
   if (!row_count(kernel).is_constant(0))
     return call.matmul ? add_call(functions, tiles.program, kernel, call, suffix)
                        : add_function(functions, tiles.program, kernel, tiles.of_kernel[number],
-                                      room, suffix);
+                                      form, suffix);
   KernelEntry entry;
   entry.function = function_name(kernel) + suffix;
   entry.grid = 0;
   return entry;
+}
+
+// Whether something is started while its kernels run: what hands over what they found, or one of them.
+bool starts_early(const Program& program) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(), [](const Kernel& kernel) {
+    return schedule_of(kernel).early || can_fail(kernel);
+  });
 }
 
 }  // namespace
@@ -179,16 +190,18 @@ std::vector<Source> emit_cuda_together(const std::vector<Tiles>& all) {
   for (const Tiles& tiles : all) programs.push_back(tiles.program);
   std::vector<Source> sources(programs.size());
   Functions functions;
+  const bool lets_next = std::any_of(programs.begin(), programs.end(), starts_early);
   for (size_t p = 0; p < programs.size(); p++) {
     const std::string suffix = programs.size() > 1 ? str("_p", p) : "";
     const std::vector<LibraryCall> calls = library_kernels(programs[p]);
     const std::vector<int> rooms = rooms_of(programs[p]);
     for (size_t k = 0; k < calls.size(); k++)
       sources[p].kernels.push_back(
-          add_kernel(functions, all[p], k, calls[k], rooms[k], suffix));
+          add_kernel(functions, all[p], k, calls[k], {lets_next, rooms[k]}, suffix));
   }
   const std::vector<std::string> units = cuda_units(functions);
   Calls calls = functions.calls();
+  if (!functions.texts(true).empty()) calls("tc_has_waited");  // what hands over
   const std::string body = cuda_helpers_for(calls) + joined_units(units);
   const std::string text =
       str("// ", programs.empty() ? "nothing" : programs[0].name,

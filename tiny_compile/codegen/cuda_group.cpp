@@ -10,12 +10,13 @@
 #include "tiny_compile/codegen/cuda_group.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace tiny_compile {
 
 void write_cuda_group(CudaText& text, KernelEntry& entry, int room) {
-  std::vector<std::string> arguments = {"{blockIdx.x - (unsigned)member.first}"};
+  std::vector<std::string> arguments = {"{blockIdx.x - table.first[number]}"};
   if (text.is_counted()) arguments.push_back(str("(", text.integer, ")member.points"));
   for (size_t b = 0; b < entry.buffers.size(); b++)
     arguments.push_back(str("(", text.pointer_type(entry.buffers[b]), ")member.at[", b, "]"));
@@ -23,7 +24,8 @@ void write_cuda_group(CudaText& text, KernelEntry& entry, int room) {
   text.out.line("");
   text.out.open(str("extern \"C\" __global__ void ", text.attributes, entry.function,
                     "(const __grid_constant__ ", text.calls("tc_table"), shape, " table)"));
-  text.out.line("const auto& member = tc_member_of(table, blockIdx.x);");
+  text.out.line("const int number = tc_member_of(table, blockIdx.x);");
+  text.out.line("const auto& member = table.members[number];");
   text.out.line(str(block_function(entry.function), "(", join(arguments, ", "), ");"));
   text.out.close();
   entry.room = room;
@@ -50,20 +52,21 @@ std::vector<Start> starts_of(const std::vector<KernelEntry>& kernels,
 
 std::vector<int64_t> table_of(const std::vector<KernelEntry>& kernels, const Start& start,
                               const std::vector<void*>& addresses) {
-  std::vector<int64_t> table;
-  int64_t first = 0;
-  for (const int kernel : start.kernels) {
-    const KernelEntry& entry = kernels[kernel];
-    table.insert(table.end(), {first, entry.points});
-    for (const int buffer : entry.buffers)
-      table.push_back(reinterpret_cast<intptr_t>(addresses[buffer]));
-    first += entry.grid.constant();
-  }
   const KernelEntry& entry = kernels[start.kernels[0]];
-  for (int k = static_cast<int>(start.kernels.size()); k < entry.room; k++) {
-    table.insert(table.end(), {std::numeric_limits<int64_t>::max(), 0});
-    table.insert(table.end(), entry.buffers.size(), 0);
+  std::vector<uint32_t> firsts(static_cast<size_t>(entry.room),
+                               std::numeric_limits<uint32_t>::max());
+  std::vector<int64_t> table((firsts.size() + 1) / 2);
+  uint32_t first = 0;
+  for (size_t k = 0; k < start.kernels.size(); k++) {
+    const KernelEntry& member = kernels[start.kernels[k]];
+    firsts[k] = first;
+    table.push_back(member.points);
+    for (const int buffer : member.buffers)
+      table.push_back(reinterpret_cast<intptr_t>(addresses[buffer]));
+    first += static_cast<uint32_t>(member.grid.constant());
   }
+  std::memcpy(table.data(), firsts.data(), firsts.size() * sizeof(uint32_t));
+  table.resize((firsts.size() + 1) / 2 + firsts.size() * (1 + entry.buffers.size()));
   return table;
 }
 

@@ -17,26 +17,26 @@ struct tc_block {
 };
 )"},
     {"tc_table", "", R"(
-// Kernels that start together: the first block of each, its points, its buffers. What is left of
-// the table begins beyond all blocks.
+// Kernels that start together: the points and buffers of each, and apart from them its first block, so
+// that a search stays within few lines of memory. What is left of the table begins beyond all blocks.
 template <int Buffers>
 struct tc_member {
-  long long first, points;
+  long long points;
   void* at[Buffers];
 };
 template <int Members, int Buffers>
 struct tc_table {
+  unsigned first[Members];
   tc_member<Buffers> members[Members];
 };
+// Of the last that begins at the block or before.
 template <int Members, int Buffers>
-__device__ inline const tc_member<Buffers>& tc_member_of(const tc_table<Members, Buffers>& table,
-                                                         unsigned block) {
-  int low = 0, high = Members;  // low begins at the block or before, high after it
-  while (high - low > 1) {
-    const int middle = (low + high) / 2;
-    (table.members[middle].first <= block ? low : high) = middle;
-  }
-  return table.members[low];
+__device__ inline int tc_member_of(const tc_table<Members, Buffers>& table, unsigned block) {
+  int low = 0;
+#pragma unroll
+  for (int step = 1 << 12; step > 0; step /= 2)
+    if (low + step < Members && table.first[low + step] <= block) low += step;
+  return low;
 }
 )"},
     {"tc_pack", "", R"(
@@ -59,6 +59,24 @@ __device__ inline float tc_to_f32(const tc_pack<tc_bf16, N>& pack, int v) {
   } both = {pack};
   const unsigned word = both.words[v / 2];
   return tc_from_bits(v % 2 ? word & 0xffff0000u : word << 16);
+}
+)"},
+    {"tc_has_waited", "", R"(
+// True once all that was started before this kernel has ended: it may have been started while that ran. The
+// compiler does not know that it is true, and so loads nothing before.
+__device__ inline bool tc_has_waited() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  return gridDim.y == 1;
+}
+)"},
+    {"tc_let_next", "", R"(
+// What is started behind this kernel may be so once each of its blocks has been here.
+__device__ inline void tc_let_next() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
 }
 )"},
     {"tc_kept", "tc_bf16 tc_f16 tc_from_bits tc_pack tc_to_f32", R"(

@@ -26,6 +26,7 @@ class CudaText : public KernelText {
   KernelEntry begin(const std::string& function, const Expr& grid, int block, int cluster = 1,
                     int resident = 0);
 
+  bool lets_next = false;  // what is started behind it may be so while it runs
   std::string attributes;  // of the kernel that begin() began: "__launch_bounds__(256) "
   std::string pointer_type(int buffer);  // "const float*"
   bool is_counted() const { return starts_ == Starts::Counted; }

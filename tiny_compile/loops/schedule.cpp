@@ -40,6 +40,7 @@ std::vector<ScheduleField> fields(const Schedule& s) {
           {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
           {"parted", s.parted, d.parted, {Cuda}, {Pointwise}},
           {"resident", s.resident, d.resident, {Cuda}, {Pointwise, Rows, Columns, Layouts}},
+          {"early", s.early, d.early, {Cuda}, {Pointwise, Layouts}},
           {"ahead", s.ahead, d.ahead, {Cuda}, {Layouts}},
           {"outer", s.outer, d.outer, {Cuda}, {Layouts}}};
 }
@@ -86,6 +87,7 @@ bool set_field(Schedule& s, std::string_view name, int64_t value) {
   if (name == "split_k") return s.split_k = small, true;
   if (name == "parted") return s.parted = value != 0, true;
   if (name == "resident") return s.resident = small, true;
+  if (name == "early") return s.early = value != 0, true;
   if (name == "ahead") return s.ahead = small, true;
   if (name == "outer") return s.outer = small, true;
   return false;

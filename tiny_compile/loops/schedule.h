@@ -60,7 +60,10 @@ struct Schedule {
       false;  // packs within a row are written apart from those that go on into the next
   // Pointwise of a GPU, what is scanned, and Layouts
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
-  Layout rows{};     // of the flat index of the row axes
+  // Pointwise of a GPU, and Layouts: started while the kernels before it still run (from sm_90 on; others
+  // start it behind them). It waits for them itself
+  bool early = false;
+  Layout rows{};  // of the flat index of the row axes
   // Layouts
   int ahead = 0;  // blocks, or clusters, until what they ask for is read; 0: none asks
   int outer =

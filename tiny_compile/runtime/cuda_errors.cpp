@@ -105,7 +105,7 @@ std::shared_ptr<const Outcome> CudaErrors::outcome(
   if (hand_over_) {
     void* place = errors->place();  // which a GPU writes by the host's address
     void* arguments[] = {&place};
-    driver::launch(hand_over_, 1, 1, 0, stream, arguments);
+    driver::launch(hand_over_, 1, 1, 0, stream, arguments, cuda_device(device_).clusters);
   } else {
     driver::start_copy_to_host(errors->place(), found_, sizeof(DeviceErrors), stream);
     driver::fill_bytes(found_, 0, sizeof(unsigned), stream);

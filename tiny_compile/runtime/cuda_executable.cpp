@@ -186,7 +186,8 @@ CudaExecutable::CudaExecutable(const Program& program, const Source& source,
           CalledProgram{program.name, kernels_with_chosen_places(program), std::move(uses)})),
       library_(std::move(library)),
       entries_(source.kernels),
-      can_fail_(any_can_fail(program, source, *library_)) {
+      can_fail_(any_can_fail(program, source, *library_)),
+      starts_early_(cuda_device(library_->device()).clusters) {
   if (!sizes(program).empty()) {
     prepare(program, source);
     return;
@@ -261,9 +262,11 @@ std::shared_ptr<Storage> CudaExecutable::make_workspace(
 void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace) const {
   std::vector<const void*> arguments;
   std::vector<int64_t> table;
+  bool early = false;  // behind a kernel of the same call
   for (const auto& launch : launches_) {
     if (const auto* matmul = std::get_if<CublasMatmul>(&launch)) {
       matmul->run(addresses, workspace);
+      early = false;
       continue;
     }
     const Kernel& kernel = std::get<Kernel>(launch);
@@ -275,27 +278,30 @@ void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace)
     } else {
       for (int buffer : entry.buffers) arguments.push_back(&addresses[buffer]);
     }
-    start_kernel(kernel.function, kernel.start.grid, entry, arguments.data());
+    start_kernel(kernel.function, kernel.start.grid, entry, arguments.data(), early);
+    early = starts_early_;
   }
 }
 
 void CudaExecutable::start(const CallPlan& plan, const std::vector<void*>& addresses) const {
   std::vector<const void*> arguments;
+  bool early = false;
   for (const CallPlan::Kernel& kernel : plan.kernels) {
     if (kernel.entry.grid.is_constant(0)) continue;
     arguments.clear();
     for (int buffer : kernel.entry.buffers) arguments.push_back(&addresses[buffer]);
     for (const long long& size : kernel.sizes) arguments.push_back(&size);
     start_kernel(functions_.at(kernel.entry.function), kernel.entry.grid.constant(),
-                 kernel.entry, arguments.data());
+                 kernel.entry, arguments.data(), early);
+    early = starts_early_;
   }
 }
 
 void CudaExecutable::start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
-                                  const void** arguments) const {
+                                  const void** arguments, bool early) const {
   try {
     driver::launch(function, grid, entry.block, entry.shared, cuda_stream(library_->device()),
-                   const_cast<void**>(arguments));
+                   const_cast<void**>(arguments), early && entry.early);
   } catch (const Error& error) {
     fail(error.what(), "\nof ", entry.function, " by ", grid, " blocks of ", entry.block,
          " threads with ", entry.shared, " bytes asked for; the source:\n",

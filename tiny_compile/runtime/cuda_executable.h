@@ -74,7 +74,7 @@ class CudaExecutable {
   void start(const std::vector<void*>& addresses, void* workspace) const;
   void start(const CallPlan& plan, const std::vector<void*>& addresses) const;
   void start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
-                    const void** arguments) const;
+                    const void** arguments, bool early) const;
   std::vector<Tensor> run(const BufferPlan& plan, std::span<const Tensor> inputs,
                           const CallPlan* sized) const;
 
@@ -90,6 +90,7 @@ class CudaExecutable {
   std::unique_ptr<const CallPlans> plans_;  // of one of symbolic sizes, and its kernels
   std::map<std::string, CudaFunction> functions_;
   bool can_fail_;
+  bool starts_early_;                   // a kernel while another still runs: the device can
   std::unique_ptr<CudaReplay> replay_;  // null where a launch is shorter than its kernel
 };
 

@@ -35,6 +35,23 @@ constexpr int kNotCapturing = 0;  // CU_STREAM_CAPTURE_STATUS_NONE
 
 using CudaCaptured = struct CUgraph_st*;  // a graph before it can be launched
 
+constexpr int kSerialisesByProgram =
+    6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+
+struct LaunchAttribute {  // CUlaunchAttribute
+  int id = kSerialisesByProgram;
+  int unused = 0;
+  int value = 1;
+  char rest[60] = {};
+};
+
+struct LaunchConfig {  // CUlaunchConfig
+  unsigned grid[3], block[3], shared;
+  CudaStream stream;
+  LaunchAttribute* attributes;
+  unsigned count;
+};
+
 // X(member, symbol in libcuda, parameter types): every one returns CUresult, an int.
 #define TC_CUDA_FUNCTIONS(X)                                                                 \
   X(init, "cuInit", (unsigned))                                                              \
@@ -64,9 +81,7 @@ using CudaCaptured = struct CUgraph_st*;  // a graph before it can be launched
   X(module_function, "cuModuleGetFunction", (CudaFunction*, CudaModule, const char*))        \
   X(function_attribute, "cuFuncSetAttribute", (CudaFunction, int, int))                      \
   X(module_global, "cuModuleGetGlobal_v2", (CudaAddress*, size_t*, CudaModule, const char*)) \
-  X(launch_kernel, "cuLaunchKernel",                                                         \
-    (CudaFunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
-     CudaStream, void**, void**))                                                            \
+  X(launch_kernel, "cuLaunchKernelEx", (const LaunchConfig*, CudaFunction, void**, void**))  \
   X(capture_begin, "cuStreamBeginCapture_v2", (CudaStream, int))                             \
   X(capture_end, "cuStreamEndCapture", (CudaStream, CudaCaptured*))                          \
   X(capture_status, "cuStreamIsCapturing", (CudaStream, int*))                               \
@@ -300,13 +315,17 @@ std::atomic<int64_t> launched = 0;
 int64_t launches() { return launched; }
 
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
-            void** arguments) {
+            void** arguments, bool early) {
   if (grid == 0) return;
   if (grid > INT32_MAX) fail("CUDA: a launch of ", grid, " blocks; 2^31 - 1 is the most");
-  check(library().launch_kernel(function, static_cast<unsigned>(grid), 1, 1,
-                                static_cast<unsigned>(block), 1, 1,
-                                static_cast<unsigned>(shared), stream, arguments, nullptr),
-        "cuLaunchKernel");
+  LaunchAttribute attribute;
+  const LaunchConfig config = {{static_cast<unsigned>(grid), 1, 1},
+                               {static_cast<unsigned>(block), 1, 1},
+                               static_cast<unsigned>(shared),
+                               stream,
+                               &attribute,
+                               early ? 1u : 0u};
+  check(library().launch_kernel(&config, function, arguments, nullptr), "cuLaunchKernelEx");
   launched++;
 }
 

@@ -27,7 +27,7 @@ struct CudaDevice {
   int multiprocessors = 0;
   int threads = 0, registers = 0;  // of a multiprocessor
   int blocks = 0;                  // that it holds at most
-  bool clusters = false;           // whether blocks can share memory
+  bool clusters = false;           // sm_90: blocks can share memory, kernels be started early
   int shared_bytes = 0;            // of memory that a block can have
   int all_shared_bytes = 0;        // that a multiprocessor has
   int l2_bytes = 0;
@@ -59,8 +59,10 @@ bool has_function(CudaModule module, const std::string& name);
 CudaFunction find_function(CudaModule module, const std::string& name);
 CudaAddress find_global(CudaModule module, const std::string& name);  // 0 where it has none
 void allow_shared(CudaFunction function, int64_t bytes);  // launches with so many, once before
+// `early`: while the kernel before it still runs, if that lets it (of devices with clusters): what was
+// written before, it may read only where it has waited itself.
 void launch(CudaFunction function, int64_t grid, int block, int64_t shared, CudaStream stream,
-            void** arguments);
+            void** arguments, bool early = false);
 int64_t launches();  // that the driver has taken from this process, or recorded
 CudaStream create_stream();
 void destroy_stream(CudaStream stream) noexcept;
