@@ -11,8 +11,9 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-Out three(In i) { return {tanh(i[0] * i[1] + i[2]) * sigmoid(i[0]) + i[0] * 0.5}; }
+Out three(In i) { return {maximum(i[0] * i[1] + i[2], i[0]) + i[0] * 0.5}; }
 Out gelu_of_two(In i) { return {gelu(i[0] + i[1])}; }
+Out sum_of_two(In i) { return {i[0] + i[1]}; }
 
 // "float staged0[4160]": the arrays that accesses go by way of.
 std::vector<std::string> staged_in(const std::string& text) {
@@ -49,7 +50,7 @@ TEST_CASE("few loads across the grain: they are turned, as before", "[codegen][t
                                  {randn({70, 64}), randn({64, 70})}, "layouts");
   CHECK_THAT(text, ContainsSubstring("load_0 = staged0["));
   const std::string one =
-      check([](In i) { return Out{gelu(i[0].t())}; }, {randn({70, 64})}, "layouts");
+      check([](In i) { return Out{i[0].t() * 2.0}; }, {randn({70, 64})}, "layouts");
   CHECK(one.find("load_0 = staged0[") == std::string::npos);
 }
 
@@ -84,15 +85,59 @@ TEST_CASE("warps have one line's parts at a time, and small tiles where large on
 TEST_CASE("halves are turned in wide tiles, either side", "[codegen][threads]") {
   manual_seed(6);
   const std::string text =
-      check(gelu_of_two, {turned(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
+      check(sum_of_two, {turned(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
   CHECK(staged_in(text) == std::vector<std::string>{"tc_bf16 staged0[4224]"});  // 64 * 66
   check_compiles(text);
-  check(gelu_of_two, {turned(65, 77, bfloat16), randn({77}).to(bfloat16)}, "layouts");
-  check(gelu_of_two, {turned(130, 66, float16), turned(130, 66, float16)}, "layouts");
+  check(sum_of_two, {turned(65, 77, bfloat16), randn({77}).to(bfloat16)}, "layouts");
+  check(sum_of_two, {turned(130, 66, float16), turned(130, 66, float16)}, "layouts");
   const std::string loads =
-      check(gelu_of_two, {turned(128, 64, bfloat16), randn({128, 64}).to(bfloat16)}, "layouts");
+      check(sum_of_two, {turned(128, 64, bfloat16), randn({128, 64}).to(bfloat16)}, "layouts");
   CHECK(staged_in(loads) == std::vector<std::string>{"tc_bf16 staged0[4224]"});
   check_compiles(loads);
+}
+
+TEST_CASE(
+    "costly elements of packs of halves have large blocks where there are enough, others small "
+    "ones",
+    "[codegen][threads]") {
+  manual_seed(11);
+  const auto of_bytes = [](const std::string& text) { return staged_in(text).at(0); };
+  const auto warps = [](const std::string& text) {
+    return text.find("__launch_bounds__(128)") != std::string::npos ? 4 : 8;
+  };
+  const std::string many =
+      check(gelu_of_two, {turned(832, 704, bfloat16), randn({704}).to(bfloat16)}, "layouts");
+  CHECK(of_bytes(many) == "tc_bf16 staged0[4224]");  // 64 * 66
+  CHECK(warps(many) == 8);
+  const std::string few =
+      check(gelu_of_two, {turned(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
+  CHECK(of_bytes(few) == "tc_bf16 staged0[1088]");  // 32 * 34
+  CHECK(warps(few) == 8);
+  const std::string singles = check(gelu_of_two, {turned(832, 704), randn({704})}, "layouts");
+  CHECK(of_bytes(singles) == "float staged0[1056]");  // 32 * 33
+  CHECK(warps(singles) == 4);
+  CHECK_THAT(singles,
+             ContainsSubstring("load_0 = staged0["));  // it is computed where it is stored
+  check(gelu_of_two, {turned(833, 703, bfloat16), randn({703}).to(bfloat16)}, "layouts");
+  check(gelu_of_two, {turned(833, 703), randn({703})}, "layouts");
+}
+
+TEST_CASE("rows of 8 to 31 have tiles of their own side", "[codegen][threads]") {
+  manual_seed(12);
+  const auto permuted = [](In i) { return Out{i[0].permute({0, 2, 1}) * 2.0}; };
+  const auto costly = [](In i) { return Out{gelu(i[0].permute({0, 2, 1}))}; };
+  for (const int64_t rows : {8, 9, 12, 16, 31}) {
+    for (const int64_t columns : {32, 45, 288}) {
+      for (const DType type : {DType::f32, DType::bf16, DType::u8}) {
+        const Tensor x = (randn({3, columns, rows}) * 9).to(type);
+        check(permuted, {x}, "layouts");
+        if (is_float(type)) check(costly, {x}, "layouts");
+      }
+    }
+  }
+  const std::string text = check(permuted, {randn({5, 288, 12})}, "layouts");
+  CHECK(staged_in(text) == std::vector<std::string>{"float staged0[1088]"});  // 64 * 17
+  check(permuted, {randn({5, 288, 7})}, "pointwise");
 }
 
 TEST_CASE("both sides at once, several outputs, other types and more axes",

@@ -125,11 +125,12 @@ Block block_of(const Kernel& kernel, int64_t most, int64_t warps) {
   return {rows, side(elements, most * wider), warps};
 }
 
-bool fills(const Machine& machine, const Kernel& kernel) {
-  int64_t blocks = ceil_divide(elements_of(kernel, loops_of(kernel)[0]), kTile);
+// Whether each multiprocessor has one of such blocks.
+bool fills(const Machine& machine, const Kernel& kernel, const Block& block) {
+  int64_t blocks = ceil_divide(elements_of(kernel, loops_of(kernel)[0]), block.loops);
   for (int row = 0; row < kernel.rows && blocks < kMostElements; row++)
-    blocks *=
-        ceil_divide(kernel.axes[row].extent.bounds().high, row < kernel.rows - 1 ? 1 : kTile);
+    blocks *= ceil_divide(kernel.axes[row].extent.bounds().high,
+                          row < kernel.rows - 1 ? 1 : block.rows);
   return blocks >= blocks_to_fill(machine);
 }
 
@@ -140,13 +141,14 @@ bool fills(const Machine& machine, const Kernel& kernel) {
 Schedule schedule_of(const Machine& machine, Kernel kernel, const Side& rows,
                      const Side& loops) {
   const bool has_halves = rows.has_small() || loops.has_small(),
-             is_costly = computes_costly(kernel), is_few = !fills(machine, kernel),
+             is_costly = computes_costly(kernel),
+             is_few = !fills(machine, kernel, block_of(kernel, kTile, kWarps)),
              in_packs = has_halves && std::min(rows.vector, loops.vector) >= kPack,
              is_small = is_costly && (is_few || !in_packs),
              is_of_rows =
                  rows.bytes > loops.bytes ||
                  (rows.bytes == loops.bytes && !is_costly && (has_halves || loops.loads == 0));
-  for (int64_t most : {is_small ? kSmallTile : kTile, kSmallTile}) {
+  for (int64_t most = is_small ? kSmallTile : kTile; most >= kSmallTile; most /= 2) {
     const int64_t warps = is_small && !is_few ? kSmallWarps : kWarps;
     kernel.schedule = schedule_of(block_of(kernel, most, warps), rows, loops, is_of_rows);
     if (staged_bytes(kernel) <= kMostShared) break;
