@@ -38,6 +38,7 @@ size_t total = size_t{1} << 30, taken = 0;
 unsigned error_word = 0;
 int waits = 0, stream_waits = 0, misuses = 0, moves = 0, modules = 0;
 bool hands_over = true;
+int early_launches = 0;
 int next_launch = 0, next_wait = 0, launches_before = 0;  // errors; the launches that do begin
 thread_local void* context = nullptr;
 
@@ -60,8 +61,9 @@ int put(void* handle, std::function<void()> work) {
 // What tests ask and set.
 PRETEND int pretend_waits() { return waits; }  // of the host for the GPU
 PRETEND int pretend_stream_waits() { return stream_waits; }
-PRETEND int pretend_moves() { return moves; }      // copies to the host, and fills
-PRETEND int pretend_modules() { return modules; }  // loaded so far
+PRETEND int pretend_moves() { return moves; }           // copies to the host, and fills
+PRETEND int pretend_early() { return early_launches; }  // that need not wait for others
+PRETEND int pretend_modules() { return modules; }       // loaded so far
 PRETEND void pretend_hands_over(bool does) { hands_over = does; }  // modules loaded from now on
 PRETEND void pretend_launches_before(int count) { launches_before = count; }
 PRETEND int pretend_misuses() { return misuses; }  // of streams that are gone
@@ -204,11 +206,13 @@ PRETEND int cuModuleGetGlobal_v2(Address* address, size_t* bytes, void*, const c
 }
 struct LaunchConfig {
   unsigned grid[3], block[3], shared;
-  void* stream;
+  void *stream, *attributes;
+  unsigned count;
 };
 PRETEND int cuLaunchKernelEx(const LaunchConfig* config, void* function, void** arguments,
                              void**) {
   void* const stream = config->stream;
+  early_launches += config->count == 1 && *static_cast<int*>(config->attributes) == 6;
   if (next_launch != 0 && launches_before-- <= 0) {
     launches_before = 0;
     return std::exchange(next_launch, 0);

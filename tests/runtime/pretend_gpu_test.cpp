@@ -265,8 +265,10 @@ TEST_CASE("pretend: what a call found is handed over by one launch, or copied", 
     look(rows, two);
     const int before = moves();
     const int64_t launches = driver::launches();
+    const int early = pretend<int()>("pretend_early")();
     const Tensor bad = look(rows, nine), good = look(rows, two);
     CHECK(moves() - before == (hands_over ? 0 : 4));
+    CHECK(pretend<int()>("pretend_early")() - early == (hands_over ? 2 : 0));
     CHECK(driver::launches() - launches == (hands_over ? 4 : 2));
     CHECK(value_of(good) == 20);
     CHECK_THAT(message_of([&] { value_of(bad); }), ContainsSubstring("is out of range"));

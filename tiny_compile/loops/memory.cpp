@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/early.h"
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/lives.h"
@@ -51,7 +52,8 @@ Program plan_memory(const Program& program) {
     later.arena_bytes = 0;
     return later;
   }
-  return place_temporaries(overwrite_in_place(order_launches(group_launches(program))));
+  return place_temporaries(
+      overwrite_in_place(start_early(order_launches(group_launches(program)))));
 }
 
 Program place_temporaries(Program result) {

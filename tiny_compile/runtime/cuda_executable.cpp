@@ -262,11 +262,11 @@ std::shared_ptr<Storage> CudaExecutable::make_workspace(
 void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace) const {
   std::vector<const void*> arguments;
   std::vector<int64_t> table;
-  bool early = false;  // behind a kernel of the same call
+  bool behind = false;  // a kernel of the same call, which lets the next one start
   for (const auto& launch : launches_) {
     if (const auto* matmul = std::get_if<CublasMatmul>(&launch)) {
       matmul->run(addresses, workspace);
-      early = false;
+      behind = false;
       continue;
     }
     const Kernel& kernel = std::get<Kernel>(launch);
@@ -278,30 +278,30 @@ void CudaExecutable::start(const std::vector<void*>& addresses, void* workspace)
     } else {
       for (int buffer : entry.buffers) arguments.push_back(&addresses[buffer]);
     }
-    start_kernel(kernel.function, kernel.start.grid, entry, arguments.data(), early);
-    early = starts_early_;
+    start_kernel(kernel.function, kernel.start.grid, entry, arguments.data(), behind);
+    behind = true;
   }
 }
 
 void CudaExecutable::start(const CallPlan& plan, const std::vector<void*>& addresses) const {
   std::vector<const void*> arguments;
-  bool early = false;
+  bool behind = false;
   for (const CallPlan::Kernel& kernel : plan.kernels) {
     if (kernel.entry.grid.is_constant(0)) continue;
     arguments.clear();
     for (int buffer : kernel.entry.buffers) arguments.push_back(&addresses[buffer]);
     for (const long long& size : kernel.sizes) arguments.push_back(&size);
     start_kernel(functions_.at(kernel.entry.function), kernel.entry.grid.constant(),
-                 kernel.entry, arguments.data(), early);
-    early = starts_early_;
+                 kernel.entry, arguments.data(), behind);
+    behind = true;
   }
 }
 
 void CudaExecutable::start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
-                                  const void** arguments, bool early) const {
+                                  const void** arguments, bool behind) const {
   try {
     driver::launch(function, grid, entry.block, entry.shared, cuda_stream(library_->device()),
-                   const_cast<void**>(arguments), early && entry.early);
+                   const_cast<void**>(arguments), behind && entry.early && starts_early_);
   } catch (const Error& error) {
     fail(error.what(), "\nof ", entry.function, " by ", grid, " blocks of ", entry.block,
          " threads with ", entry.shared, " bytes asked for; the source:\n",

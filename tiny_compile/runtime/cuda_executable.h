@@ -74,7 +74,7 @@ class CudaExecutable {
   void start(const std::vector<void*>& addresses, void* workspace) const;
   void start(const CallPlan& plan, const std::vector<void*>& addresses) const;
   void start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
-                    const void** arguments, bool early) const;
+                    const void** arguments, bool behind) const;
   std::vector<Tensor> run(const BufferPlan& plan, std::span<const Tensor> inputs,
                           const CallPlan* sized) const;
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <set>
 
 #include "tiny_compile/base/integer.h"
@@ -18,7 +17,6 @@
 #include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/join_parts.h"
-#include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/order_updates.h"
@@ -299,26 +297,6 @@ Kernel scheduled(const Program& program, Kernel kernel) {
   return kernel;
 }
 
-// Blocks of a GPU's kernel by layouts, where no size says so.
-std::optional<int64_t> blocks_of(const Kernel& kernel) {
-  const Schedule& schedule = schedule_of(kernel);
-  if (schedule.strategy != Strategy::Layouts) return std::nullopt;
-  const Expr grid = grid_of(kernel).all() * cluster_of(schedule);
-  return grid.is_constant() ? std::optional(grid.constant()) : std::nullopt;
-}
-
-// What has few blocks and is behind other kernels starts while those run: the finish of a sum is done .2 to
-// 1.1 us sooner (H200). Many blocks would lose, since each that has waited finds nothing in L1.
-void start_early(Program& program, const std::vector<bool>& is_given) {
-  for (size_t n = 1; n < program.launches.size(); n++) {
-    for (int k : program.launches[n]) {
-      Kernel& kernel = program.kernels[k];
-      const std::optional<int64_t> blocks = is_given[k] ? std::nullopt : blocks_of(kernel);
-      if (blocks && *blocks <= blocks_to_fill(program.machine)) kernel.schedule->early = true;
-    }
-  }
-}
-
 // The launches of a program's kernels as those of their parts: the first of each, the second of each, ..
 std::vector<std::vector<int>> launches_of(const Program& program,
                                           const std::vector<std::vector<int>>& parts) {
@@ -349,7 +327,6 @@ Program schedule(const Program& fused) {
     if (!kernel.schedule) kernel = scheduled(taken.program, std::move(kernel));
   }
   lay_out_points(result, is_given);
-  if (program.target == Target::Cuda) start_early(result, is_given);
   return result;
 }
 

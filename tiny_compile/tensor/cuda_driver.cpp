@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,7 @@ using CudaCaptured = struct CUgraph_st*;  // a graph before it can be launched
 constexpr int kSerialisesByProgram =
     6;  // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
-struct LaunchAttribute {  // CUlaunchAttribute
+struct alignas(8) LaunchAttribute {  // CUlaunchAttribute
   int id = kSerialisesByProgram;
   int unused = 0;
   int value = 1;
@@ -51,6 +52,8 @@ struct LaunchConfig {  // CUlaunchConfig
   LaunchAttribute* attributes;
   unsigned count;
 };
+static_assert(sizeof(LaunchAttribute) == 72 && offsetof(LaunchAttribute, value) == 8);
+static_assert(offsetof(LaunchConfig, stream) == 32 && offsetof(LaunchConfig, count) == 48);
 
 // X(member, symbol in libcuda, parameter types): every one returns CUresult, an int.
 #define TC_CUDA_FUNCTIONS(X)                                                                 \
