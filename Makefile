@@ -136,7 +136,7 @@ $(BUILD)/train: $(call objects,tiny_compile/cli/train.cpp) $(CLI_OBJECTS) $(ARCH
 
 # The prelude as text for the generated kernels: prelude.h is compiled here and pasted there.
 # A literal ends every 400 lines, because compilers need only take 64 kB in one.
-PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _short.h _normal.h _random.h _trig.h _arc.h \
+PRELUDE := $(addprefix tiny_compile/base/prelude,.h _integers.h _halves.h _math.h _logistic.h _short.h _normal.h _random.h _trig.h _arc.h \
   _gamma.h)
 $(BUILD)/generated/prelude_text.h: $(PRELUDE)
 	@mkdir -p $(@D)

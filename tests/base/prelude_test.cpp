@@ -451,6 +451,11 @@ TEST_CASE("functions of every f16 and bf16 are within one ulp of the dtype", "[p
   CHECK_HALVES(sin)
   CHECK_HALVES(cos)
   CHECK_HALVES(erf)
+  const auto exact_softplus = [](Long x) {
+    return std::log1p(std::exp(-std::abs(x))) + (x < 0 ? 0 : x);
+  };
+  check_halves<tc_f16>(tc_softplus_half, exact_softplus);
+  check_halves<tc_bf16>(tc_softplus_half, exact_softplus);
 #undef CHECK_HALVES
   check_halves<tc_f16>(tc_gelu_half, exact_gelu);
   check_halves<tc_bf16>(tc_gelu_half, exact_gelu);

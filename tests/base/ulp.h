@@ -78,6 +78,9 @@ struct Reference {
     if (std::isinf(x)) return x > 0 ? x : -Exact(0);
     return x < 0 ? x * std::exp(x) / (1 + std::exp(x)) : x / (1 + std::exp(-x));
   }
+  static Exact softplus(Exact x) {
+    return std::log1p(std::exp(-std::fabs(x))) + (x < 0 ? 0 : x);
+  }
   // x P(X < x). The tail magnifies the rounding of x / sqrt(2) by x^2, so it is put back.
   static Exact gelu(Exact x) {
     if (std::isinf(x)) return x > 0 ? x : -Exact(0);
@@ -193,6 +196,7 @@ inline double least_size(std::string_view name, double x, double y) {
   X(digamma, 2, 4)          \
   X(gelu, 2, 4)             \
   X(silu, 2, 4)             \
+  X(softplus, 2, 4)         \
   X(sqrt, 0.5, 0.5)         \
   X(rsqrt, 2, 4)            \
   X(reciprocal, 0.5, 0.5)

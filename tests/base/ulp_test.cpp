@@ -101,6 +101,7 @@ TEST_CASE("functions of every f16 and bf16 are within an ulp", "[math]") {
   check_halves(tc_silu_half, ulp::Reference<double>::silu);
   check_halves(tc_sigmoid_half, ulp::Reference<double>::sigmoid);
   check_halves(tc_tanh_half, ulp::Reference<double>::tanh);
+  check_halves(tc_softplus_half, ulp::Reference<double>::softplus);
   check_halves(tc_exp_half, ulp::Reference<double>::exp);
   check_halves(tc_log_half, ulp::Reference<double>::log);
   check_halves(tc_log1p_half, ulp::Reference<double>::log1p);

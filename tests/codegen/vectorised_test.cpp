@@ -150,6 +150,7 @@ TEST_CASE("activations are vector code", "[vectorised]") {
   check("erf", "fmadd", [](Tensor x) { return erf(x); });
   check("gelu", "fmadd", [](Tensor x) { return gelu(x); });
   check("silu", "fmadd", [](Tensor x) { return silu(x); });
+  check("softplus", "fmadd", [](Tensor x) { return softplus(x); });
   check("gelu_tanh", "fmadd", [](Tensor x) { return gelu(x, "tanh"); });
 }
 

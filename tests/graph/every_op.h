@@ -68,6 +68,7 @@ inline std::vector<std::string> valid_graphs() {
   %61: i32[2,3] = bitcast %60
   %62: f32[2,3] = logaddexp %60, %0
   %63: f32[2,3] = fma %62, %0, %59
+  %64: f32[2,3] = softplus %63
   return %48, %46, %46
 }
 )",

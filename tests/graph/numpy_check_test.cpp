@@ -314,6 +314,7 @@ TEST_CASE("NumPy's f64 functions are within 4 ulp of f32", "[numpy]") {
       {"erf", "erf(wide(a))"},
       {"gelu", "wide(a) * erfc(-wide(a) / math.sqrt(2)) / 2"},
       {"silu", "wide(a) / (1 + np.exp(-wide(a)))"},
+      {"softplus", "np.logaddexp(wide(a), 0)"},
   };
   std::vector<Check> checks;
   for (const char* shape : kShapes) {

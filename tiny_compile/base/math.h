@@ -21,5 +21,6 @@ inline thread_local unsigned error_word = 0;
 // These use what stands above.
 #include "tiny_compile/base/prelude_arc.h"
 #include "tiny_compile/base/prelude_gamma.h"
+#include "tiny_compile/base/prelude_logistic.h"
 
 }  // namespace tiny_compile::prelude

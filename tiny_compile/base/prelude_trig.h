@@ -97,15 +97,25 @@ TC_FN float tc_less_half_turns(float x, float n) {
   return tc_fma(n, -0x1.4442dp-23f, tc_fma(n, -0x1.921fb4p+1f, x));
 }
 
+// The sine of huge angles, so many quarters further, as f32's: a call on a GPU (see tc_reduce_far).
+#ifdef __CUDACC__
+__device__ __noinline__ float tc_sin_far(float x, unsigned quarters) {
+#else
+TC_FN float tc_sin_far(float x, unsigned quarters) {
+#endif
+  const tc_quarter angle = tc_reduce_huge(x);
+  return tc_sin_quarter(angle.rest, angle.quarters + quarters);
+}
+
 TC_FN float tc_sin_half(float x) {
-  if (tc_abs(x) > 0x1p+17f) return tc_sin(x);
+  if (tc_abs(x) > 0x1p+17f) return tc_sin_far(x, 0u);
   const float shifted = tc_fma(x, 0x1.45f306p-2f, 0x1.8p+23f), n = shifted - 0x1.8p+23f;
   return tc_sin_short(tc_less_half_turns(x, n), tc_bits(shifted));
 }
 
 // cos(r + (k + 1/2) pi) is -sin(r), negated where k is odd.
 TC_FN float tc_cos_half(float x) {
-  if (tc_abs(x) > 0x1p+17f) return tc_cos(x);
+  if (tc_abs(x) > 0x1p+17f) return tc_sin_far(x, 1u);
   const float shifted = tc_fma(x, 0x1.45f306p-2f, -0.5f) + 0x1.8p+23f, n = shifted - 0x1.8p+23f;
   return tc_sin_short(tc_less_half_turns(x, n + 0.5f), tc_bits(shifted) + 1u);
 }

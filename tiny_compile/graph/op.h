@@ -54,6 +54,7 @@ namespace tiny_compile {
   X(zeta,         2, Float,   Same, Costly, tc_zeta(a, b),             0)                     \
   X(gelu,         1, Float,   Same, Costly, tc_gelu(a),                0)                     \
   X(silu,         1, Float,   Same, Costly, tc_silu(a),                0)                     \
+  X(softplus,     1, Float,   Same, Costly, tc_softplus(a),            0)                     \
   X(sqrt,         1, Float,   Same, Costly, tc_sqrt(a),                0)                     \
   X(rsqrt,        1, Float,   Same, Costly, tc_rsqrt(a),               0)                     \
   X(reciprocal,   1, Float,   Same, Costly, tc_reciprocal(a),          0)                     \
@@ -90,7 +91,8 @@ namespace tiny_compile {
   X(tanh, tc_tanh_half)       \
   X(sigmoid, tc_sigmoid_half) \
   X(gelu, tc_gelu_half)       \
-  X(silu, tc_silu_half)
+  X(silu, tc_silu_half)       \
+  X(softplus, tc_softplus_half)
 
 // The other ops: X(name, inputs (-1: any number), class).
 #define TC_OTHER_OPS(X)         \

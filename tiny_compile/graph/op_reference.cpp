@@ -116,6 +116,7 @@ std::string op_meaning(Op op) {
     case Op::sigmoid: return "1 / (1 + exp(-a))";
     case Op::gelu: return "a * (1 + erf(a / sqrt(2))) / 2";
     case Op::silu: return "a / (1 + exp(-a))";
+    case Op::softplus: return "log(1 + exp(a))";
     case Op::round: return "the nearest integer, halves to even";
     case Op::bitwise_not: return "all bits flipped; of a bool: not a";
     case Op::shift_left: return "a << b; 0 where b is the width or more";

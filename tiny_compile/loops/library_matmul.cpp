@@ -20,6 +20,8 @@ namespace {
 
 constexpr int64_t kMostCalls = 64;    // outer batches, a call of the library each
 constexpr size_t kMostScalars = 100;  // of a formula that is looked at
+constexpr double kSlope = 1.5957691216057308,
+                 kBend = 0.07135481627260025;  // gelu's (trace/functions.cpp)
 
 class Matcher {
  public:
@@ -120,21 +122,24 @@ class Matcher {
     const DType t = scalar(v).dtype;
     return table_.apply(Op::maximum, t, {v, number(0, t)});
   }
+  int gate_of(int v) {  // sigmoid(w) of gelu
+    const DType t = scalar(v).dtype;
+    auto times = [&](int lhs, int rhs) { return table_.apply(Op::mul, t, {lhs, rhs}); };
+    auto plus = [&](int lhs, int rhs) { return table_.apply(Op::add, t, {lhs, rhs}); };
+    const int bend = plus(times(times(v, v), number(kBend, t)), number(kSlope, t));
+    return table_.apply(Op::sigmoid, t, {times(v, bend)});
+  }
   int gelu_of(int x) {
     const DType dtype = scalar(x).dtype, t = is_half(dtype) ? DType::f32 : dtype;
     auto times = [&](int lhs, int rhs) { return table_.apply(Op::mul, t, {lhs, rhs}); };
-    auto plus = [&](int lhs, int rhs) { return table_.apply(Op::add, t, {lhs, rhs}); };
     const int v = t == dtype ? x : table_.apply(Op::cast, t, {x});
-    const int cubed = times(times(times(v, v), v), number(0.044715, t));
-    const int inner = times(plus(v, cubed), number(0.7978845608028654, t));
-    const int gate = plus(table_.apply(Op::tanh, t, {inner}), number(1, t));
-    const int result = times(times(v, number(0.5, t)), gate);
+    const int result = times(v, gate_of(v));
     return t == dtype ? result : table_.apply(Op::cast, dtype, {result});
   }
 
   // gelu' of a load, or of one that is cast from half width.
   bool is_gelu_slope(int value) {
-    if (!is(value, Op::add)) return false;
+    if (!is(value, Op::mul)) return false;
     const int count = static_cast<int>(kernel_.scalars.size());
     for (int v = 0; v < count; v++) {
       const int load = without_cast(v);
@@ -149,12 +154,10 @@ class Matcher {
     if (!is_float(t) || is_half(t)) return -1;
     auto times = [&](int lhs, int rhs) { return table_.apply(Op::mul, t, {lhs, rhs}); };
     auto plus = [&](int lhs, int rhs) { return table_.apply(Op::add, t, {lhs, rhs}); };
-    const int one = number(1, t), half = number(0.5, t), c = number(0.7978845608028654, t);
-    const int squared = times(v, v), cubed = times(times(squared, v), number(0.044715, t));
-    const int bent = table_.apply(Op::tanh, t, {times(plus(v, cubed), c)});
-    const int slope = times(plus(times(squared, number(0.134145, t)), one), c);
-    const int rest = table_.apply(Op::sub, t, {one, times(bent, bent)});
-    return plus(times(plus(bent, one), half), times(times(times(v, half), rest), slope));
+    const int one = number(1, t), gate = gate_of(v);
+    const int slope = plus(times(times(v, v), number(3 * kBend, t)), number(kSlope, t));
+    const int rest = table_.apply(Op::sub, t, {one, gate});
+    return times(gate, plus(times(times(v, rest), slope), one));
   }
 
   // x, where the value is x + load or load + x.

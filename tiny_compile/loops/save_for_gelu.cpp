@@ -97,7 +97,7 @@ class Chain {
 
   bool bends() const {
     return std::any_of(group_.kernel.scalars.begin(), group_.kernel.scalars.end(),
-                       [](const Scalar& s) { return s.op == Op::tanh; });
+                       [](const Scalar& s) { return s.op == Op::sigmoid; });
   }
 
   // Whether it is in memory in the end: returned, or a factor of another product.

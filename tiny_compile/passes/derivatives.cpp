@@ -83,6 +83,7 @@ Cotangents rule(Op op, const Tensor& a, const Tensor& b, const Tensor& y, const 
     case Op::zeta: return {Tensor(), -(g * (a * zeta(a + 1.0, b)))};
     case Op::gelu: return {gelu_backward(g, a)};
     case Op::silu: return pull_back_silu(a, g);
+    case Op::softplus: return {g * sigmoid(a)};
     case Op::sqrt: return {g / (y * 2.0)};
     case Op::rsqrt: return {g * (y * y * y * -0.5)};
     case Op::reciprocal: return {-(g * (y * y))};

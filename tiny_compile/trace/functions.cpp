@@ -66,6 +66,7 @@ Tensor tanh(const Operand& x) { return pointwise(Op::tanh, {&x}); }
 Tensor sigmoid(const Operand& x) { return pointwise(Op::sigmoid, {&x}); }
 Tensor erf(const Operand& x) { return pointwise(Op::erf, {&x}); }
 Tensor silu(const Operand& x) { return pointwise(Op::silu, {&x}); }
+Tensor softplus(const Operand& x) { return pointwise(Op::softplus, {&x}); }
 Tensor sqrt(const Operand& x) { return pointwise(Op::sqrt, {&x}); }
 Tensor rsqrt(const Operand& x) { return pointwise(Op::rsqrt, {&x}); }
 Tensor reciprocal(const Operand& x) { return pointwise(Op::reciprocal, {&x}); }
@@ -151,6 +152,16 @@ Tensor logical_not(const Operand& a) {
   return ~as_bool(a);
 }
 
+namespace {
+
+constexpr double kSlope = 1.5957691216057308,
+                 kBend = 0.07135481627260025;  // 2c, and 0.044715 of it
+
+// w = 2c * (v + 0.044715 v^3), c = sqrt(2 / pi): (1 + tanh(w / 2)) / 2 is sigmoid(w), and cancels nowhere.
+Tensor bend(const Tensor& v) { return v * (v * v * kBend + kSlope); }
+
+}  // namespace
+
 Tensor gelu(const Operand& x, const std::string& approximate) {
   if (approximate == "none") return pointwise(Op::gelu, {&x});
   if (approximate != "tanh")
@@ -158,14 +169,12 @@ Tensor gelu(const Operand& x, const std::string& approximate) {
             str("gelu: approximate is 'none' or 'tanh', not '", approximate, "'"));
   const Scope scope(x.where);
   const Tensor v = upcast(x);
-  const Tensor inner = (v + v * v * v * 0.044715) * 0.7978845608028654;
-  const Tensor bent = tanh(inner) + 1.0;
-  return cast_to(v * 0.5 * bent, float_dtype(x), x.where);
+  return cast_to(v * sigmoid(bend(v)), float_dtype(x), x.where);
 }
 
-// grad * gelu'(x), as PyTorch's aten.gelu_backward. The product rule on x/2 * (1 + t):
+// grad * gelu'(x), as PyTorch's aten.gelu_backward. The product rule on x * s:
 //
-//   gelu'(x) = (1 + t)/2 + x/2 * (1 - t^2) * u'    t = tanh(u), u = c*(x + 0.044715*x^3)
+//   gelu'(x) = s * (1 + x * (1 - s) * w')    s = sigmoid(w), w as above
 //
 // and "none": gelu'(x) = (1 + erf(x / sqrt 2))/2 + x * exp(-x^2 / 2) / sqrt(2 pi).
 Tensor gelu_backward(const Operand& grad, const Operand& x, const std::string& approximate) {
@@ -181,10 +190,8 @@ Tensor gelu_backward(const Operand& grad, const Operand& x, const std::string& a
     const Tensor density = exp(squared * -0.5) * 0.3989422804014327;
     return cast_to(g * (below + v * density), result, grad.where);
   }
-  const Tensor bent = tanh((v + squared * v * 0.044715) * 0.7978845608028654);
-  const Tensor slope = (squared * 0.134145 + 1.0) * 0.7978845608028654;  // u'
-  const Tensor left = (bent + 1.0) * 0.5, right = v * 0.5 * (1.0 - bent * bent) * slope;
-  return cast_to(g * (left + right), result, grad.where);
+  const Tensor s = sigmoid(bend(v)), slope = squared * (3 * kBend) + kSlope;  // w'
+  return cast_to(g * (s * (v * (1.0 - s) * slope + 1.0)), result, grad.where);
 }
 
 // A NaN stays one: it is not below 0.
@@ -196,14 +203,6 @@ Tensor relu(const Operand& x) {
         return Tensors{where(in[0] <= 0.0, 0.0, g[0])};
       },
       {x.captured()})[0];
-}
-
-// max(x, 0) + log1p(exp(-|x|))
-Tensor softplus(const Operand& x) {
-  const Scope scope(x.where);
-  const Tensor v = upcast(x);
-  const Tensor rest = log1p(exp(-abs(v)));
-  return cast_to(maximum(v, 0.0) + rest, float_dtype(x), x.where);
 }
 
 Tensor leaky_relu(const Operand& x, double negative_slope) {
