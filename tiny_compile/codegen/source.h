@@ -34,8 +34,7 @@ struct KernelEntry {
   Expr grid = 1;
   int block = 1;
   int64_t shared = 0;  // CUDA: bytes of shared memory, beyond what the text declares
-  bool early =
-      false;  // CUDA: it waits itself for what was started before it, so may be started then
+  bool early = false;  // CUDA: may be started while others run, and waits for them itself
   std::optional<LibraryMatmul> library{};  // CUDA: this call is made instead, the grid is 0
   int room = 0;  // CUDA: kernels that one start of the function may do (cuda_group.h), by a
                  // table that is its one argument; 0: it does one, as above

@@ -171,6 +171,12 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
 
+// So many that pieces of memory are a line: a lane's access is a word or more. (H200: sum over 2559 of pairs of
+// bf16[..,81006] by 16 lanes .186 ms, by 32 .143.)
+int64_t lanes_of_pieces(const Along& rows) {
+  return rows.vector * rows.bytes > kWord ? kOnceLanes : kLanes;
+}
+
 // A part of it at a time, eight bytes a lane. (Sum over 197 of bf16[256,197,768]: by pairs .044 ms, by
 // fours .030; of two arrays, over 1500 of bf16[225,1500,576]: .169 and .355, as it takes 93 registers.)
 // What data chooses, a row of a table for each element, lies elsewhere for each: there lanes read
@@ -192,7 +198,7 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
   d.registers = std::max<int64_t>(1, under_way / (d.row_vector * rows.bytes));
   if (columns.loads > 1 && columns.reductions > 1)
     d.registers = std::min(d.registers, kSeveralUnderWay);
-  if (padded > d.registers && rows.vector > 1 && !columns.chosen) d.row_lanes = kOnceLanes;
+  if (padded > d.registers && !columns.chosen) d.row_lanes = lanes_of_pieces(rows);
   const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
   const int64_t turns = columns.chosen ? 2 : 1;              // at least
   while (d.warps < kOnceWarps && turns * d.registers * threads() < padded) d.warps *= 2;
@@ -232,7 +238,7 @@ Deal read_chunks_by_warps(const Along& rows, int64_t chunks, Deal d) {
 Deal read_long_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t chunks = power_of_two_from(ceil_divide(columns.longest, kChunk));
   Deal d;
-  d.row_lanes = rows.vector > 1 ? kOnceLanes : kLanes;
+  d.row_lanes = lanes_of_pieces(rows);
   d.row_vector = std::min(rows.vector, std::max<int64_t>(kNeighbours, kAccess / rows.bytes));
   d.warps = kChunkWarps;
   d.chunks = std::min(chunks, kMostChunks);

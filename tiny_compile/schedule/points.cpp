@@ -85,7 +85,8 @@ bool is_heavy(const Machine& machine, const Kernel& kernel) {
 
 // Of a multiprocessor: all its threads, or half where packs take more than half of the registers that
 // each of all could have. With all of them gelu's and silu's gradients took a quarter longer beside what
-// they are the gradients of, with half of them gelu alone 3 % longer (H200).
+// they are the gradients of, with half of them gelu alone 3 % longer; packs of rows of 197 .0695 ms, with half of
+// them .0654 (H200).
 int small_blocks(const Machine& machine, int64_t words) {
   const int64_t blocks = machine.threads / kBlockOfSlabs,
                 registers = machine.registers / machine.threads;
@@ -260,7 +261,11 @@ Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) 
   plain = with_parts(program, kernel, plain);
   Schedule slabs = plain;
   slabs.rows = layout_of_points(kSlabs, kWarpsOfSlabs, vector);
-  slabs.resident = small_blocks(program.machine, words_of_packs(program, kernel, vector));
+  kernel.schedule = slabs;
+  const bool through =
+      point_packs_of(program, kernel, false).through;  // each has a row and column
+  slabs.resident = small_blocks(
+      program.machine, words_of_packs(program, kernel, vector) + (through ? 2 * vector : 0));
   slabs = with_parts(program, kernel, slabs);
   kernel.schedule = slabs;
   return why_illegal_points(program, kernel).empty() && wants_slabs(program, kernel) ? slabs
