@@ -2,6 +2,7 @@
 #include "tiny_compile/tile/verify.h"
 
 #include "tests/catch.h"
+#include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
@@ -322,4 +323,20 @@ TEST_CASE("halves are packed, and a thread's own read in pairs", "[tile][verify]
   check_refused(packed + "  w[0] = load h[4]\n", "reads pairs");
   CHECK(error_of(text_of("  shared hs: f16[8] packed\n")) == "");
   check_refused("  array w: f32[8] packed\n", "only halves of a thread or a block are");
+}
+
+TEST_CASE("of an array without elements nothing is read, whatever its place would be",
+          "[tile][sizes]") {
+  const Graph graph = parse_graph(R"(graph f[n: 0..4096](%0 x: f32[2,7,n] {strides=[n,35,1]}) {
+  %1: u8[2,7,n] = cast %0
+  %2: u8[2,10,n + 1] = pad %1 {low=[-1,2,2], high=[1,1,-1], value=1}
+  return %2
+}
+)");
+  for (const Target target : {Target::Cpp, Target::Cuda}) {
+    const Tiles tiles =
+        run_pipeline(until(default_pipeline(), "tile"), graph, true, target).tiles;
+    CHECK_NOTHROW(verify(tiles));
+    CHECK_THAT(print(tiles), ContainsSubstring("%n"));  // of n = 0 a remainder by nothing
+  }
 }

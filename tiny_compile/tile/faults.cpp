@@ -5,6 +5,7 @@
 
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/sized_schedules.h"
+#include "tiny_compile/loops/views.h"
 #include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/sized.h"
 #include "tiny_compile/tile/square.h"
@@ -50,10 +51,30 @@ bool can_start(const Tile& tile, const Substitution& numbers) {
   return substitute(tile.grid, numbers).bounds().high < kMostBlocks / tile.cluster;
 }
 
+// Of what has no elements nothing is read, wherever that would stand: i0%n of n = 0 is no place.
+void forget_places(Body& body, const std::vector<bool>& is_empty) {
+  for (Statement& s : body) {
+    const bool reads = s.kind == StatementKind::Load || s.kind == StatementKind::Ahead;
+    if (reads && s.buffer >= 0 && is_empty[s.buffer]) s.index = 0;
+    forget_places(s.body, is_empty);
+  }
+}
+
+Tile without_empty_reads(Tile tile, const Program& sized) {
+  std::vector<bool> none;
+  for (const Buffer& buffer : sized.buffers) none.push_back(is_empty(buffer.type));
+  for (Scalar& scalar : tile.kernel.scalars) {
+    if (scalar.kind == ScalarKind::Load && none[scalar.buffer]) scalar.index = 0;
+  }
+  forget_places(tile.body, none);
+  return tile;
+}
+
 TileFault fault_for(const Program& program, const Tile& tile, const Substitution& numbers) {
   try {
-    const Tile sized = substitute(tile, numbers);
-    return fault_of_numbers(substitute_in_buffers(program, numbers), sized.kernel, sized);
+    const Program own = substitute_in_buffers(program, numbers);
+    const Tile sized = substitute(without_empty_reads(tile, own), numbers);
+    return fault_of_numbers(own, sized.kernel, sized);
   } catch (const Error& error) {
     return {error.what(), -1};
   }
