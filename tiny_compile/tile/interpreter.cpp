@@ -33,10 +33,11 @@ void in_batches(const Threads& threads, Each each) {
 // A pointwise op, many threads at a time.
 void compute_op(const Scalar& s, int id, const Threads& threads, Cluster& known) {
   Lanes operands[3], out;
+  const auto operand = [&](size_t k) { return k < s.operands.size() ? &operands[k] : nullptr; };
   in_batches(threads, [&](size_t from, int n) {
     for (size_t k = 0; k < s.operands.size(); k++)
       known.gather(s.operands[k], threads, from, n, operands[k]);
-    apply(s.op, s.dtype, &operands[0], &operands[1], &operands[2], n, out);
+    apply(s.op, s.dtype, operand(0), operand(1), operand(2), n, out);
     known.scatter(id, threads, from, n, out);
   });
 }
