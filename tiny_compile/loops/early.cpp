@@ -1,7 +1,7 @@
 // Who need not wait for a launch until everything before it has ended? What has few blocks:
 //
-//   launch sum_1       512 blocks
-//   launch sum_1_end   schedule layouts .. early=1: 4 blocks, which are there when the sums are
+//   launch sum_1          512 blocks
+//   launch sum_1_finish   schedule layouts .. early=1: 4 blocks, which are there when the sums are
 //
 // A sum's finish is done .2 to 1.1 us sooner (H200). Many blocks would lose: each that has waited finds nothing
 // in L1, and behind few there is less to hide. Equal kernels of a launch stay equal.
