@@ -9,6 +9,8 @@
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/codegen/cuda.h"
 #include "tiny_compile/graph/sizes.h"
+#include "tiny_compile/loops/epilogues.h"
+#include "tiny_compile/loops/fold_columns.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/loops/pad_rows.h"
@@ -156,6 +158,7 @@ Pipeline default_pipeline() {
           {"dce", dce},
           {"lower", lower},
           {"fuse", fuse},
+          {"fold_columns", fold_columns},
           {"schedule", schedule},
           {"plan_memory", plan_memory},
           {"tile", lower_to_tiles},
@@ -177,7 +180,8 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });
   if (!fuses) return pipeline;
-  return insert_after(std::move(pipeline), "fuse", {"pad_rows", ProgramPass(pad_rows)});
+  pipeline = insert_after(std::move(pipeline), "fuse", {"epilogues", add_epilogues});
+  return insert_after(std::move(pipeline), "epilogues", {"pad_rows", pad_rows});
 }
 
 bool takes_graph(const Stage& stage) {

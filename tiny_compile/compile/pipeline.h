@@ -28,13 +28,13 @@ struct Stage {
 };
 using Pipeline = std::vector<Stage>;
 
-// simplify fold cse dce | lower | fuse schedule plan_memory | tile | emit
+// simplify fold cse dce | lower | fuse fold_columns schedule plan_memory | tile | emit
 Pipeline default_pipeline();
 
 bool takes_graph(const Stage& stage);  // a Graph pass or `lower`
 
 // The same with a stage "library" before the first that works on a Program: matmuls are left to
-// the vendor's library. Before lower stands pad_products, behind fuse pad_rows. For
+// the vendor's library. Before lower stands pad_products, behind fuse epilogues and pad_rows. For
 // Matmul::Generated, as it was. A stage that is not there: {"library_sums", library_sums} behind fuse leaves sums beside products to the
 // library too, one launch less each, and slower wherever it was measured (tests/bench/NOTES.md).
 Pipeline with_library(Pipeline pipeline, Matmul matmul);

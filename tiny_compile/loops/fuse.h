@@ -8,7 +8,7 @@ namespace tiny_compile {
 // Vertical fusion (a producer into its consumer), reductions with prologue and epilogue over
 // the same rows, siblings that share reads. Each pair that shares a buffer and stays apart is
 // recorded in `refusals` with the reason. The result moves no more bytes than `program` does.
-// What has a schedule (has_schedule) is past fusion, and stays as it is.
+// Kernels that have a schedule are past fusion, and stay as they are.
 Program fuse(const Program& program);
 
 }  // namespace tiny_compile

@@ -101,11 +101,6 @@ bool is_costly(const Scalar& scalar) {
   return scalar.kind == ScalarKind::Apply && is_float(scalar.dtype) && is_costly(scalar.op);
 }
 
-bool has_schedule(const Program& program) {
-  return std::any_of(program.kernels.begin(), program.kernels.end(),
-                     [](const Kernel& kernel) { return kernel.schedule.has_value(); });
-}
-
 Substitution unflatten(const Kernel& kernel, const std::vector<int>& axes, Expr flat) {
   Substitution places;
   for (size_t k = axes.size(); k-- > 0;) {

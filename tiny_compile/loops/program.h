@@ -221,7 +221,6 @@ inline bool is_plain(const Scalar& s) {
 
 bool is_costly(const Scalar& scalar);  // transcendental or random
 
-bool has_schedule(const Program& program);        // one of its kernels at least
 std::vector<int> row_axes(const Kernel& kernel);  // 0 .. rows-1
 // What these axes are where they are counted through and the count is `flat`: the last goes fastest.
 Substitution unflatten(const Kernel& kernel, const std::vector<int>& axes, Expr flat);

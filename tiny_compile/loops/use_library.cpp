@@ -235,7 +235,12 @@ Program use_library_matmul(const Program& program, Matmul matmul) {
     }
     result.launches.push_back(last);
   }
-  return save_for_gelu(result);
+  result = save_for_gelu(result);
+  for (Kernel& kernel : result.kernels) {
+    if (program.target == Target::Cuda && library_matmul(result, kernel).matmul)
+      kernel.schedule = Schedule{.strategy = Strategy::Library};
+  }
+  return result;
 }
 
 }  // namespace tiny_compile
