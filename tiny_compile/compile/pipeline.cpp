@@ -14,6 +14,7 @@
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/loops/pad_rows.h"
+#include "tiny_compile/loops/parts_moved.h"
 #include "tiny_compile/loops/use_library.h"
 #include "tiny_compile/passes/passes.h"
 #include "tiny_compile/runtime/log.h"
@@ -115,12 +116,10 @@ class Runner {
   void step(const std::string& name, const ProgramPass& pass) {
     if (tiled_) return;
     if (!lowered_) step("lower", Lower(lower));
-    result_.program = pass(result_.program);
+    Program made = pass(result_.program);
+    if (name == "fuse") tell_of_fusion(made);
+    result_.program = std::move(made);
     finish_program(name);
-    if (name == "fuse") {
-      for (const std::string& refusal : result_.program.refusals)
-        log("fusion", "kept apart: " + refusal);
-    }
   }
   void step(const std::string& name, const Tiling& pass) {
     if (tiled_) return;
@@ -135,6 +134,13 @@ class Runner {
     result_.source = pass(result_.tiles);
     emitted_ = true;
     if (texts()) show(name, result_.source.text, "code");
+  }
+  // Who was kept apart; and that no kernel moves more than what it was made of.
+  void tell_of_fusion(const Program& fused) const {
+    for (const std::string& refusal : fused.refusals) log("fusion", "kept apart: " + refusal);
+    if (!checked_) return;
+    const std::string more = why_moves_more(result_.program, fused);
+    if (!more.empty()) fail("what stage 'fuse' made is not sound: ", more);
   }
   void finish_program(const std::string& name) {
     check(name, result_.program);
