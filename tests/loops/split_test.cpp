@@ -2,6 +2,9 @@
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/axes.h"
 
+#include <cmath>
+#include <limits>
+
 #include "tests/catch.h"
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/graph/interpreter.h"
@@ -97,23 +100,20 @@ TEST_CASE("what ragged chunks would store is stored apart", "[split]") {
 TEST_CASE("what cannot be split is left whole", "[split]") {
   for (const char* body : {"%1: f32[] = sum %0 {axes=[0,1]}\nreturn %1",        // short
                            "%1: f32[64] = sum %0 {axes=[1]}\nreturn %1",        // many rows
-                           "%1: i64[] = argmax %0 {axes=[0,1]}\nreturn %1"}) {  // keeps a place
+                           "%1: i64[] = argmax %0 {axes=[0,1]}\nreturn %1"}) {  // short
     INFO(body);
     REQUIRE(!splits(fused(str("graph f(%0 x: f32[64,100]) {\n", body, "\n}"))));
   }
-  REQUIRE(
-      !splits(fused("graph f(%0 x: f32[30000]) {\n%1: f32[] = sum_exp %0 {axes=[0]}\n"
-                    "return %1\n}")));
 }
 
 TEST_CASE("a split reduction keeps every bit, whatever op, dtype and length", "[split]") {
-  for (const char* op : {"sum", "prod", "max", "min"}) {
-    for (const char* dtype : {"f32", "f64", "bf16", "f16", "i32"}) {
+  for (const std::string op : {"sum", "prod", "max", "min", "sum_exp", "argmax", "argmin"}) {
+    for (const std::string dtype : {"f32", "f64", "bf16", "f16", "i32", "i8"}) {
+      const bool is_integer = dtype[0] == 'i', widens = op == "sum" || op == "prod",
+                 is_place = op.substr(0, 3) == "arg";
+      if (op == "sum_exp" && is_integer) continue;
       for (int count : {16384, 17000, 40001}) {
-        const std::string result =
-            std::string(dtype) == "i32" && std::string(op) != "max" && std::string(op) != "min"
-                ? "i64"
-                : dtype;
+        const std::string result = is_place || (is_integer && widens) ? "i64" : dtype;
         const Graph graph = parse_graph(
             str("graph f(%0 x: ", dtype, "[2,", count, "]) {\n%1: ", result, "[2] = ", op,
                 " %0 {axes=[1]}\n%2: ", result, "[2] = neg %1\n", "return %2\n}"));
@@ -123,6 +123,42 @@ TEST_CASE("a split reduction keeps every bit, whatever op, dtype and length", "[
         verify(program);
         const std::vector<Tensor> inputs = random_inputs(graph, 7);
         REQUIRE(same_bits(interpret(graph, inputs)[0], interpret(program, inputs)[0]));
+      }
+    }
+  }
+}
+
+TEST_CASE("chunks have their largest beside a sum of exponentials, or a place", "[split]") {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const struct {
+    const char* name;
+    std::vector<std::pair<int, float>> at;
+  } rows[] = {{"numbers", {}},
+              {"two of the largest", {{1500, 9}, {3000, 9}, {16999, 9}}},
+              {"NaN behind the largest", {{1500, 99}, {3000, nan}, {4500, nan}}},
+              {"infinities", {{1023, inf}, {1024, -inf}, {16383, inf}}},
+              {"zeros of both signs in the last chunk", {{16896, -0.0f}, {16897, 0.0f}}},
+              {"far below", {{5, -1e30f}, {16999, 88.5f}}}};
+  for (const char* op : {"sum_exp", "argmax", "argmin"}) {
+    const std::string result = std::string(op) == "sum_exp" ? "f32" : "i64";
+    for (const std::string columns : {"", ",3"}) {
+      const int width = columns.empty() ? 1 : 3;
+      const Graph graph = parse_graph(str(
+          "graph f(%0 x: f32[17000", columns, "]) {\n%1: ", result, "[",
+          columns.substr(columns.empty() ? 0 : 1), "] = ", op, " %0 {axes=[0]}\nreturn %1\n}"));
+      for (Target target : {Target::Cpp, Target::Cuda}) {
+        const Program program =
+            schedule(for_machine(fuse(lower(graph)), default_machine(target)));
+        for (const auto& row : rows) {
+          const std::vector<Tensor> inputs = random_inputs(graph, 5);
+          float* const values = inputs[0].data<float>();
+          for (int k = 0; k < 17000 * width; k++)
+            values[k] = static_cast<float>(k * 2654435761u % 4096) / 1024 - 2;
+          for (const auto& [place, value] : row.at) values[place * width] = value;
+          INFO(op << " of " << row.name << print(program));
+          REQUIRE(same_bits(interpret(graph, inputs)[0], interpret(program, inputs)[0]));
+        }
+        if (columns.empty() || target == Target::Cuda) REQUIRE(program.kernels.size() == 2);
       }
     }
   }
