@@ -336,16 +336,16 @@ class TileWriter {
 
   void write_load(const Statement& s) {
     const Array& array = tile_.arrays[s.array];
+    const Scalar chosen = s.value < 0 ? Scalar{} : tile_.kernel.scalars[s.value];
+    const std::string from = address(s.buffer, s.index, chosen.operands),
+                      where = s.value < 0 ? "" : where_in_range(chosen);
     if (is_kept(array))
-      return out_.line(str(array.name, ".read<", s.width, ">(", text_.scalars.index(s.place),
-                           ", ", address(s.buffer, s.index), ");"));
+      return out_.line(str(where, array.name, ".read<", s.width, ">(",
+                           text_.scalars.index(s.place), ", ", from, ");"));
     const bool half = is_half(text_.program.buffers[s.buffer].type.dtype);
     if (half) text_.calls(kElementOfPack);
-    const Scalar chosen = s.value < 0 ? Scalar{} : tile_.kernel.scalars[s.value];
-    out_.line(str(s.value < 0 ? "" : where_in_range(chosen),
-                  text_.calls(helper(s, half ? "tc_read_halves" : "tc_read")), "<", s.width,
-                  ">(&", at(s.array, s.place), ", ",
-                  address(s.buffer, s.index, chosen.operands), left(s), ");"));
+    out_.line(str(where, text_.calls(helper(s, half ? "tc_read_halves" : "tc_read")), "<",
+                  s.width, ">(&", at(s.array, s.place), ", ", from, left(s), ");"));
   }
 
   void write_store_all(const Statement& s) {

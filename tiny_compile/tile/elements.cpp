@@ -173,8 +173,37 @@ Body load_packs(Lowering& l, const std::vector<int>& ids, const Share& k,
     const bool is_single = vector.width == 1 && !wanted(l.kernel, vector, id).empty();
     const int64_t width = is_single ? 1 : width_of(l, id, vector);
     if (width == 0) continue;
-    l.packs[id] = add_pack(l, l.kernel.scalars[id].dtype, width);
+    const Scalar& load = l.kernel.scalars[id];
+    l.packs[id] = add_pack(l, load.dtype, width);
+    // A conversion behind a load that may be left out would wait for it before the next is asked for.
+    l.tile.arrays.back().packed = !load.operands.empty() && is_half(load.dtype) && width > 1;
     append(body, load_pack(l, id, l.packs[id], vector));
+  }
+  return body;
+}
+
+// Places that data chooses for all of a vector: known before it is read. Adds them to `known`.
+Body define_places(Lowering& l, const std::vector<int>& ids, const Share& k,
+                   const VectorAxis& vector, std::vector<int>& known) {
+  if (vector.width == 1) return {};
+  std::vector<int> chosen;
+  for (int id : ids) {
+    const Scalar& load = l.kernel.scalars[id];
+    if (load.kind != ScalarKind::Load || load.mask >= 0) continue;
+    for (int place : load.operands)
+      if (!l.defined[place] && (l.axes[place] >> vector.axis & 1) == 0) chosen.push_back(place);
+  }
+  const Expr element = l.rows.vector > 1 ? l.rows.v() : k.v();
+  Body body;
+  const auto is_there = [&](int id) { return l.defined[id] || is_known(l, id); };
+  for (int id : evaluated_for(l.kernel, chosen, is_there)) {
+    if (l.defined[id]) continue;
+    for (Statement& s : define_one(l, id, k)) {
+      s.index = substitute(s.index, {{element.name(), 0}});
+      body.push_back(std::move(s));
+    }
+    l.defined[id] = true;
+    known.push_back(id);
   }
   return body;
 }
@@ -266,7 +295,11 @@ Body store_elements(Lowering& l, const std::vector<int>& steps, const Share& k, 
 Body over_elements(Lowering& l, const std::vector<int>& ids, const std::vector<int>& inner,
                    const Share& k, const Body& each, const Body& after, bool stores) {
   const VectorAxis vector = vector_axis(l, k, inner);
-  Body loads = load_packs(l, ids, k, vector), element = define_all(l, ids, inner, k);
+  std::vector<int> chosen;
+  Body loads = define_places(l, ids, k, vector, chosen);
+  append(loads, load_packs(l, ids, k, vector));
+  Body element = define_all(l, ids, inner, k);
+  for (int id : chosen) l.defined[id] = false;
   append(element, each);
   if (k.vector > 1) {
     element.insert(element.begin(), element_axis(l.kernel, vector, k.v()));
