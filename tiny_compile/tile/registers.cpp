@@ -13,6 +13,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kApart = 4;  // registers of a thread that are asked for together, at least
+constexpr int64_t kMostChunksOfRegisters = 4;  // whose runs are apart
 
 // A lane, and one of its registers.
 Substitution own_at(const Share& k, int64_t lane, int64_t r) {
@@ -74,6 +75,86 @@ Body whole_apart(const Share& k, Body body, bool is_long) {
   return {if_less(last, k.count, std::move(whole)), otherwise(std::move(body))};
 }
 
+// Registers first, first + stride, .. of a thread: such as have all that they could hold whichever
+// thread it is, or some of which a thread asks each.
+struct Run {
+  int64_t first = 0, stride = 1, count = 0;
+  bool is_whole = true;
+};
+
+Expr number_of(const Run& run) {
+  return Expr::index("g_k", run.count) * run.stride + run.first;
+}
+
+Expr start_of(const Share& k, const Run& run) {
+  return substitute(k.start(), {{k.r().symbol(), number_of(run)}});
+}
+
+// All registers of which any thread has anything, as runs: where registers are the index's highest bits
+// (or but for those of its chunks), the first ones are whole and the last hold nothing. None where
+// no register is whole.
+std::vector<Run> runs_of(const Share& k) {
+  if (!k.covers_more || k.registers == 1 || !k.count.is_constant()) return {};
+  enum Held { Nothing, Some, All };
+  const int64_t count = k.count.constant();
+  std::vector<Held> held;
+  for (int64_t r = 0; r < k.registers; r++) {
+    const Interval at = substitute(k.start(), {{k.r().symbol(), r}}).bounds();
+    held.push_back(at.high + k.vector <= count ? All : at.low < count ? Some : Nothing);
+  }
+  const auto whole = std::count(held.begin(), held.end(), All),
+             some = std::count(held.begin(), held.end(), Some);
+  if (whole == 0 || some > std::max<int64_t>(1, whole / kApart))
+    return {};  // each asks once instead
+  for (int64_t chunks = 1; chunks <= std::min(kMostChunksOfRegisters, k.registers);
+       chunks *= 2) {
+    std::vector<Run> runs;
+    bool in_order = true;
+    for (int64_t c = 0; c < chunks; c++) {
+      for (int64_t r = c; r < k.registers; r += chunks) {
+        in_order = in_order && (r == c || held[r] <= held[r - chunks]);
+        if (held[r] == Nothing) continue;
+        const bool goes_on = r > c && held[r] == held[r - chunks];
+        if (!goes_on) runs.push_back({r, chunks, 0, held[r] == All});
+        runs.back().count++;
+      }
+    }
+    const auto is_plain = [&](const Run& run) {  // as the index's bounds say as well
+      return !run.is_whole || start_of(k, run).bounds().high + k.vector <= count;
+    };
+    if (in_order && std::all_of(runs.begin(), runs.end(), is_plain)) return runs;
+  }
+  return {};
+}
+
+Body with_register(Body body, const Substitution& number) {
+  for (Statement& s : body) {
+    for (Expr* index : {&s.index, &s.place, &s.from, &s.left})
+      *index = substitute(*index, number);
+    s.body = with_register(std::move(s.body), number);
+  }
+  return body;
+}
+
+//   for r_k < 32 { if r_k*32 + warp < 1000 { .. } }
+//   =>   for g_k < 31 { .. g_k .. }   for g_k < 1 { if g_k*32 + warp + 992 < 1000 { .. } }
+Body by_runs(const Lowering& l, const Share& k, const std::vector<Run>& runs,
+             const Body& body) {
+  const std::vector<Scalar>& scalars = l.tile.kernel.scalars;
+  const bool is_named = std::any_of(scalars.begin(), scalars.end(), [&](const Scalar& s) {
+    return depends_on(s.index, k.r().name());
+  });
+  Body all;
+  for (const Run& run : runs) {
+    Body each;
+    if (is_named) each.push_back(let(k.r().name(), k.registers, number_of(run)));
+    append(each, with_register(run.is_whole ? unguarded(k, body) : body,
+                               {{k.r().symbol(), number_of(run)}}));
+    all.push_back(for_each("g_k", run.count, true, std::move(each)));
+  }
+  return all;
+}
+
 // The number of a register by its piece and its own number there. Pieces differ in the highest
 // bits of the index; where that has several chunks these are not the first of the number:
 //
@@ -108,9 +189,15 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, 
                 parts = waits     ? pieces
                         : hastens ? k.registers / std::min(some, k.registers)
                                   : 1;
+  const bool is_one = parts == 1 && !waits && !hastens && !l.inner.empty();
+  const std::vector<Run> runs = is_one ? runs_of(k) : std::vector<Run>{};
   Body all;
   for (Work& work : works) {
     Body body = std::move(work.body);
+    if (!runs.empty() && !work.share) {
+      append(all, by_runs(l, k, runs, body));
+      continue;
+    }
     const Share& share = work.share ? *work.share : k;
     const int64_t at_a_time = share.registers / parts;
     if (parts > 1) {
@@ -126,7 +213,7 @@ Body over_registers(const Lowering& l, const Share& k, std::vector<Work> works, 
     append(all, std::move(work.after));
   }
   if (parts > 1) all = {for_each("s_k", parts, true, std::move(all))};
-  if (waits) return all;
+  if (waits || !runs.empty()) return all;
   const bool is_long =
       hastens && (parts == k.registers || any([](const Work& w) { return w.is_costly; }));
   return whole_apart(k, std::move(all), is_long);
