@@ -35,7 +35,8 @@ constexpr int64_t kMostCutToFull =
 constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
-constexpr int64_t kChosenUnderWay = 128;   // where data chooses each
+constexpr int64_t kChosenUnderWay = 128;   // where data chooses each,
+constexpr int64_t kMostPlaces = 32;        // of as many places, two registers each
 constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
 constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a time
 constexpr int64_t kFewElements = 4;        // of a column, which is over before others begin:
@@ -189,13 +190,16 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
   d.row_vector = columns.chosen
                      ? rows.vector
                      : std::min(rows.vector, std::max<int64_t>(1, kAccess / rows.bytes));
-  const int64_t word = std::min(d.row_vector, std::max<int64_t>(1, kWord / rows.bytes)),
+  const int64_t word = std::min(
+                    d.row_vector,
+                    std::max<int64_t>(1, (columns.chosen ? kAccess : kWord) / rows.bytes)),
                 many = many_threads(machine) / (columns.chosen ? 1 : 2);
   while (d.row_vector > word &&
          columns.rows / d.row_vector * std::min(kOnceWarps, padded) < many)
     d.row_vector /= 2;
   const int64_t under_way = columns.chosen ? kChosenUnderWay : kUnderWay;
   d.registers = std::max<int64_t>(1, under_way / (d.row_vector * rows.bytes));
+  if (columns.chosen) d.registers = std::min(d.registers, kMostPlaces);
   if (columns.loads > 1 && columns.reductions > 1)
     d.registers = std::min(d.registers, kSeveralUnderWay);
   if (padded > d.registers && !columns.chosen) d.row_lanes = lanes_of_pieces(rows);
