@@ -59,6 +59,7 @@ Tensor filled_storage(const Input& input) {
       break;
     case DType::i8: fill_integers<int8_t>(storage, input); break;
     case DType::u8: fill_integers<uint8_t>(storage, input); break;
+    case DType::i32: fill_integers<int32_t>(storage, input); break;
     default: fill_integers<int64_t>(storage, input);
   }
   return storage;

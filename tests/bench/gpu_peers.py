@@ -25,7 +25,7 @@ def storage_of(spec, device):
     for first in range(0, spec["count"], CHUNK):
         i = torch.arange(first, min(first + CHUNK, spec["count"]), device=device)
         word = mix((i * 0x9E3779B9 + spec["seed"] * 0x85EBCA6B) & WORD)
-        if spec["dtype"] in ("i64", "i8", "u8"):
+        if spec["dtype"] in ("i64", "i32", "i8", "u8"):
             part = word % spec["classes"] + int(spec["shift"])
         else:
             step = torch.tensor(spec["scale"], dtype=torch.float32, device=device) * 2.0**-23
