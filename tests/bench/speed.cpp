@@ -3,6 +3,8 @@
 //
 //   build/speed --seeds=1..20               checks and measures these draws, prints a row each
 //   build/speed --commit=HASH --shard=2/10  the second tenth of the 200 draws of a record
+//   build/speed --patterns --shard=2/4      the second quarter of the named patterns instead
+//   build/speed --patterns=softmax          those whose names have "softmax" in them
 //   build/speed --seeds=7 --print           the draw as a Python function
 //   build/speed --seeds=7 --graph   as a graph's text, for tc
 //   build/speed --seeds=7 --emit --target=cuda   its CUDA source, without a GPU too
@@ -24,10 +26,12 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "tests/bench/gpu_serve.h"
 #include "tests/bench/speed_bind.h"
+#include "tests/bench/speed_patterns.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/cost.h"
@@ -42,6 +46,7 @@ constexpr int64_t kCopied = int64_t{1} << 30;
 
 struct Options {
   std::string target, seeds, commit, shard = "1/1", family, json;
+  std::optional<std::string> patterns;  // what their names have in them, "" for all of them
   int64_t draws = 200;
   double seconds = 0.4;
   bool graph = false, print = false, emit = false, plan = false, list = false, serve = false,
@@ -73,7 +78,16 @@ std::pair<uint64_t, uint64_t> split_at(const std::string& text, const std::strin
   return {first, at == std::string::npos ? first : number_in(text.substr(at + mark.size()))};
 }
 
-// Of the options: A..B,C, or of a commit those whose numbers leave shard - 1 over shards.
+// Numbers below `count` that leave shard - 1 over shards.
+std::vector<uint64_t> numbers_of_shard(const std::string& text, uint64_t count) {
+  const auto [shard, shards] = split_at(text, "/");
+  if (shard < 1 || shard > shards) tc::fail("--shard=", text, ": from 1/N to N/N");
+  std::vector<uint64_t> numbers;
+  for (uint64_t k = shard - 1; k < count; k += shards) numbers.push_back(k);
+  return numbers;
+}
+
+// Of the options: A..B,C, or of a commit those of the shard.
 std::vector<uint64_t> seeds_of(const Options& options) {
   std::vector<uint64_t> seeds;
   if (options.commit.empty()) {
@@ -84,14 +98,24 @@ std::vector<uint64_t> seeds_of(const Options& options) {
     }
     return seeds;
   }
-  const auto [shard, shards] = split_at(options.shard, "/");
-  if (shard < 1 || shard > shards) tc::fail("--shard=", options.shard, ": from 1/N to N/N");
-  for (uint64_t k = shard - 1; k < static_cast<uint64_t>(options.draws); k += shards)
+  for (uint64_t k : numbers_of_shard(options.shard, static_cast<uint64_t>(options.draws)))
     seeds.push_back(bench::seed_of(options.commit, k));
   return seeds;
 }
 
+std::vector<std::string> patterns_of(const Options& options) {
+  std::vector<std::string> all, names;
+  for (const std::string& name : bench::pattern_names()) {
+    const bool asked = name.find(*options.patterns) != std::string::npos;
+    if (asked && (options.family.empty() || options.family == bench::class_of_pattern(name)))
+      all.push_back(name);
+  }
+  for (uint64_t k : numbers_of_shard(options.shard, all.size())) names.push_back(all[k]);
+  return names;
+}
+
 std::vector<std::string> names_of(const Options& options) {
+  if (options.patterns) return patterns_of(options);
   std::vector<std::string> names;
   for (uint64_t seed : seeds_of(options))
     names.push_back(options.family.empty() ? tc::str(seed)
@@ -230,6 +254,8 @@ void set(Options& options, const std::string& name, const std::string& value) {
       {"--small", &Options::small}, {"--check", &Options::check}, {"--model", &Options::model}};
   if (const auto text = kTexts.find(name); text != kTexts.end())
     options.*text->second = value;
+  else if (name == "--patterns")
+    options.patterns = value;
   else if (const auto flag = kFlags.find(name); flag != kFlags.end())
     options.*flag->second = true;
   else if (name == "--draws")
@@ -240,6 +266,15 @@ void set(Options& options, const std::string& name, const std::string& value) {
     tc::fail("no option ", name, ": see the top of tests/bench/speed.cpp");
   if (options.target != "cuda" && options.target != "cpp")
     tc::fail("--target=", options.target, ": cuda or cpp");
+}
+
+// Names, and whether max-autotune is asked for them too.
+void list_draws(const Options& options) {
+  for (const std::string& name : names_of(options)) {
+    const uint64_t seed = options.patterns ? bench::seed_of_pattern(name)
+                                           : number_in(name.substr(name.find(':') + 1));
+    std::printf("%s %d\n", name.c_str(), bench::has_max_autotune(seed));
+  }
 }
 
 void print_draws(const Options& options) {
@@ -357,12 +392,7 @@ int run(const std::vector<std::string>& arguments, const std::string& self) {
     const size_t equals = std::min(word.find('='), word.size());
     set(options, word.substr(0, equals), word.substr(std::min(equals + 1, word.size())));
   }
-  if (options.list) {
-    for (const std::string& name : names_of(options))
-      std::printf("%s %d\n", name.c_str(),
-                  bench::has_max_autotune(number_in(name.substr(name.find(':') + 1))));
-    return 0;
-  }
+  if (options.list) return list_draws(options), 0;
   if (options.print) return print_draws(options), 0;
   if (options.graph) return print_graphs(options), 0;
   if (options.plan) return print_plans(options), 0;

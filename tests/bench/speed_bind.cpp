@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "tests/bench/speed_patterns.h"
 #include "tiny_compile/tensor/cuda_memory.h"
 
 namespace bench {
@@ -57,8 +58,15 @@ uint64_t number_from(const std::string& digits) {
   uint64_t seed = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
   if (error != std::errc() || end != digits.data() + digits.size() || digits.empty())
-    tc::fail("'", digits, "' is no seed: a number");
+    tc::fail("'", digits, "' is no seed (a number) and no pattern's name");
   return seed;
+}
+
+Draw draw_named(const std::string& name, Scale scale) {
+  if (is_pattern(name)) return pattern(name, scale);
+  const size_t colon = name.find(':');
+  if (colon == std::string::npos) return draw(number_from(name), scale);
+  return draw_of(name.substr(0, colon), number_from(name.substr(colon + 1)), scale);
 }
 
 }  // namespace
@@ -94,13 +102,7 @@ GpuRow row_of(const Draw& draw, bool on_gpu) {
 
 RowMaker draws_at(Scale scale, bool on_gpu) {
   return [=](const std::string& name, bool small) {
-    const size_t colon = name.find(':');
-    const Scale own = small ? Scale::Small : scale;
-    const Draw drawn =
-        colon == std::string::npos
-            ? draw(number_from(name), own)
-            : draw_of(name.substr(0, colon), number_from(name.substr(colon + 1)), own);
-    GpuRow row = row_of(drawn, on_gpu);
+    GpuRow row = row_of(draw_named(name, small ? Scale::Small : scale), on_gpu);
     row.name = name;
     return row;
   };

@@ -8,7 +8,8 @@ namespace bench {
 
 GpuRow row_of(const Draw& draw, bool on_gpu);
 
-// "17" => the draw of seed 17; `small`: at Scale::Small. "norm:17": of this class alone.
+// "17" => the draw of seed 17; `small`: at Scale::Small. "norm:17": of this class alone. Or a
+// pattern's name (speed_patterns.h).
 RowMaker draws_at(Scale scale, bool on_gpu);
 
 // Distinct bytes that a call reads and writes; outputs are row-major.

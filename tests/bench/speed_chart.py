@@ -134,7 +134,7 @@ def summary(record):
     rows = measured(record)
     failed = [row for row in record["rows"] if "error" in row]
     lines = [f"{record.get('device', '')}, PyTorch {record.get('torch', 'none')}, "
-             f"{record.get('date', '')}, commit {record.get('commit', '')}, seeds of "
+             f"{record.get('date', '')}, commit {record.get('commit', '')}, seeds: "
              f"{record.get('seeds', '')}: {len(record['rows'])} draws, {len(failed)} failed"]
     raced = [row for row in rows if best_peer(row)[0]]
     if raced:
@@ -159,7 +159,9 @@ def join(records):
     for part in records:
         rows = {row["seed"]: row for row in whole["rows"] + part["rows"]}
         commands = "; ".join(filter(None, [whole.get("command"), part.get("command")]))
-        whole = {**whole, **part, "command": commands, "rows": list(rows.values())}
+        seeds = dict.fromkeys(filter(None, [*whole.get("seeds", "").split("; "), part.get("seeds")]))
+        whole = {**whole, **part, "command": commands, "seeds": "; ".join(seeds),
+                 "rows": list(rows.values())}
     return whole
 
 

@@ -3,6 +3,7 @@
 
     python3 tests/bench/speed_peers.py --seeds=1..20
     python3 tests/bench/speed_peers.py --commit=HASH --shard=2/10 --record=part2.json
+    python3 tests/bench/speed_peers.py --patterns --shard=1/4  # named patterns of fixed sizes instead
     python3 tests/bench/speed_peers.py --seeds=7 --print       # the draw as a Python function
     python3 tests/bench/speed_peers.py --seeds=1..100 --target=cpp --small --check  # no times
     python3 tests/bench/speed_chart.py part*.json --record=tests/bench/records/speed-DATE.json
@@ -106,7 +107,8 @@ def chosen(options):
     words = {"seeds": options.seeds, "commit": options.commit, "shard": options.shard,
              "class": options.family, "draws": options.draws, "target": options.target}
     return [f"--{key}={value}" for key, value in words.items() if value] + (
-        ["--small"] if options.small else [])
+        ["--small"] if options.small else []) + (
+        [] if options.patterns is None else [f"--patterns={options.patterns}"])
 
 
 # PyTorch's side ------------------------------------------------------------------------------
@@ -408,7 +410,11 @@ def parse():
     add("--commit", default="",
         help="whose hash names the seeds, and what the rows say was measured: HEAD, or 7 digits "
              "or more")
-    add("--shard", default="", help="K/N: each N-th draw of the commit's, from the K-th")
+    add("--patterns", nargs="?", const="", metavar="PART",
+        help="the named patterns instead of draws, or those that have PART in their names; --commit "
+             "only says what was measured then")
+    add("--shard", default="",
+        help="K/N: each N-th draw of the commit's, or pattern, from the K-th")
     add("--draws", type=int, default=200, help="of a commit")
     add("--class", dest="family", default="", help="draws of this class alone")
     add("--print", dest="print_only", action="store_true", help="the draws as Python functions")
@@ -459,6 +465,8 @@ def describe_machine(record, ours, options, torch_side):
     record["date"], record["commit"] = options.date, options.label
     record["device"] = ours.ask("hello")["device"]
     record["seeds"] = options.commit[:7] or options.seeds
+    if options.patterns is not None:
+        record["seeds"] = "named patterns"
     record["command"] = without_paths(" ".join(["tests/bench/speed_peers.py"] + sys.argv[1:]))
     if torch_side:
         import torch

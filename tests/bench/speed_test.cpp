@@ -4,6 +4,7 @@
 
 #include "tests/bench/gpu_measure.h"
 #include "tests/bench/speed_bind.h"
+#include "tests/bench/speed_patterns.h"
 #include "tests/catch.h"
 #include "tests/runtime/scratch.h"
 #include "tiny_compile/runtime/process.h"
@@ -25,12 +26,12 @@ def row(seed, mine, eager, default, family="norm", kernels=1):
             "floor_ms": 0.05, "contestants": times}
 
 first = {"seeds": "a", "command": "1", "rows": [row("1", 1, 2, 1), row("2", 1, 9, 9)]}
-second = {"seeds": "a", "command": "2", "rows": [row("2", 0.1, 0.4, 0.2, kernels=3),
+second = {"seeds": "b", "command": "2", "rows": [row("2", 0.1, 0.4, 0.2, kernels=3),
     row("3", 0.1, 0.1, 0.05, "thin_product"), {"seed": "4", "error": "off"}]}
 whole = speed_chart.join([first, second])
 assert [r["seed"] for r in whole["rows"]] == ["1", "2", "3", "4"] and whole["command"] == "1; 2"
 text = "\n".join(speed_chart.summary(whole))
-for line in ["4 draws, 1 failed", "geometric mean 1.000, median 1.000; at least 0.9 in 2 of 3",
+for line in ["seeds: a; b: 4 draws, 1 failed", "geometric mean 1.000, median 1.000; at least 0.9 in 2 of 3",
              "against torch.compile alone: 1.000 of 3", "median 0.275 of 2 draws", "failed: 4: off",
              "0.50 thin_product 3: 0.1000 ms for 0.0500 (torch.compile); a product; t",
              "0.50 of its floor, 3 kernels for 1"]:
@@ -116,12 +117,15 @@ TEST_CASE("a draw reads each of its inputs", "[speed]") {
   }
 }
 
-TEST_CASE("300 seeds draw every class, 3000 call every word", "[speed]") {
+TEST_CASE("300 seeds draw every class, 3000 and the patterns call every word", "[speed]") {
   std::set<std::string> drawn, called;
   for (uint64_t seed = 1; seed <= 3000; seed++) {
     const Draw one = draw(seed, Scale::Small);
     if (seed <= 300) drawn.insert(one.family);
     for (const Call& call : one.calls) called.insert(call.word);
+  }
+  for (const std::string& name : pattern_names()) {
+    for (const Call& call : pattern(name, Scale::Small).calls) called.insert(call.word);
   }
   for (const std::string& family : families()) CHECK(drawn.count(family) == 1);
   for (const std::string& word : all_words()) {

@@ -202,6 +202,7 @@ const Word kWords[] = {
     {"amin", "$0.amin($i)", ONE(a[0].min(a.list()))},
     {"var", "$0.var($i)", ONE(a[0].var(a.list()))},
     {"var_keep", "$0.var($i, keepdim=True)", ONE(a[0].var(a.list(), 1, true))},
+    {"var_all", "$0.var()", ONE(a[0].var())},
     {"norm", "torch.linalg.vector_norm($0, 2, $i)", ONE(a[0].norm(2, a.list()))},
     {"argmax", "$0.argmax($i0)", ONE(a[0].argmax(a.i(0)))},
     {"argmin", "$0.argmin($i0)", ONE(a[0].argmin(a.i(0)))},
@@ -249,6 +250,8 @@ const Word kWords[] = {
     // indices
     {"embedding", "F.embedding($1, $0)", ONE(tc::embedding(a[1], a[0]))},
     {"gather", "torch.gather($0, $i0, $1)", ONE(tc::gather(a[0], a.i(0), a[1]))},
+    {"scatter_add", "torch.zeros($i0, dtype=$0.dtype, device=$0.device).scatter_add(0, $1, $0)",
+     ONE(tc::scatter_add(tc::zeros({a.i(0)}, a[0].dtype()), 0, a[1], a[0]))},
 };
 
 const ManyWord kManyWords[] = {
