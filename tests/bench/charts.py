@@ -25,8 +25,8 @@ F32_TFLOPS = 67  # NVIDIA's datasheet for the H200, not measured
 # What a row is asked for, as tests/bench/NOTES.md has it.
 MEAN_MARK, WARM_MARK_MS, COMPILE_MARK, COPY_MARK = 1.25, 3, 1 / 8, 0.75
 DEFAULT_SECONDS = "1.5"  # gpu_bench.py's --seconds
-INDEXED = {"xent_fwd", "xent_fwdbwd", "gpt2_fwd", "gpt2_fwdbwd",
-           "gpt2_step"}  # whose kernels can find an index wrong
+INDEXED = {"xent_fwd", "xent_fwdbwd", "gpt2_fwd", "gpt2_fwdbwd", "gpt2_step",
+           "linear_xent_bf16", "logits_xent_bf16"}  # whose kernels can find an index wrong
 LABELS = {"eager": "eager", "default": "torch.compile", "max_autotune": "max-autotune",
           "by_hand": "torch.compile, by hand", "sdpa": "torch.compile, SDPA",
           "xla": "XLA", "tiny_compile": "tiny_compile"}

@@ -99,6 +99,11 @@ def xent_fwd(x, target):
     return F.cross_entropy(x, target)
 
 
+def linear_xent(x, w, target):
+    logits = F.linear(x, w)
+    return F.cross_entropy(logits.to(torch.promote_types(logits.dtype, torch.float32)), target)
+
+
 def xent_by_hand(x, target):
     column, m = target[:, None], x.amax(1, True)
     e = (x - m).exp()
@@ -202,6 +207,16 @@ def xent_gradient(function):
     return make
 
 
+def linear_xent_gradients(compiled):
+    f = compiled(linear_xent)
+
+    def call(x, w, target):
+        leaves = [t.detach().requires_grad_() for t in (x, w)]
+        loss = f(*leaves, target)
+        return (loss.detach(), *torch.autograd.grad(loss, leaves))
+    return call
+
+
 def given_gradient(function):
     """The last of the inputs is the result's gradient."""
     def make(compiled):
@@ -244,6 +259,18 @@ def gpt2_step(function):
     return make
 
 
+def clip_adamw(compiled):
+    update = compiled(clipped_adamw)
+
+    def call(*state):
+        *tensors, step = state
+        size = len(tensors) // 4
+        parts = (tensors[k * size:(k + 1) * size] for k in range(4))
+        weights, first, second, step = update(step, *parts)
+        return (*weights, *first, *second, step)
+    return call
+
+
 ROWS = {
     "pointwise": whole(pointwise),
     "bias_gelu_f32": whole(bias_gelu),
@@ -266,6 +293,9 @@ ROWS = {
     "gpt2_fwd": whole(gpt2),
     "gpt2_fwdbwd": gpt2_gradients(gpt2),
     "gpt2_step": gpt2_step(gpt2),
+    "linear_xent_bf16": linear_xent_gradients,
+    "logits_xent_bf16": linear_xent_gradients,
+    "clip_adamw": clip_adamw,
 }
 
 # Compiled in other ways, for the record: the gradient written out as in C++; attention in one call.

@@ -243,6 +243,29 @@ void make_mlp_fwdbwd(GpuRow& row, Dims d) {
   });
 }
 
+// A language model's last layer: x, weight and class numbers; all of the logits are in memory, or
+// a chunk of their rows.
+void make_last_layer(GpuRow& row, Dims d, bool whole) {
+  const int64_t words = d.rows == 8192 ? 50304 : 61;
+  row.what = tc::str(whole ? "cross_entropy(linear(x, w).to(f32), target)"
+                           : "linear_cross_entropy(x, w, target)",
+                     " and its gradients dx, dw, ", words, " classes");
+  row.exact = false;
+  add(row, {d.rows, d.columns}, DType::bf16, 1);
+  add(row, {words, d.columns}, DType::bf16, 1.7f / std::sqrt(static_cast<float>(d.columns)));
+  add(row, {d.rows}, DType::i64).classes = words;
+  set_function<3>(row, [whole](Tensor x, Tensor w, Tensor target) {
+    const auto loss = [&](const std::vector<Tensor>& in) {
+      return whole ? tc::cross_entropy(tc::linear(in[0], in[1]).to(DType::f32), target)
+                   : tc::linear_cross_entropy(in[0], in[1], target);
+    };
+    const auto [value, slopes] = tc::value_and_grad(loss)(std::vector<Tensor>{x, w});
+    return std::array<Tensor, 3>{value, slopes[0], slopes[1]};
+  });
+}
+void make_linear_xent(GpuRow& row, Dims d) { make_last_layer(row, d, false); }
+void make_logits_xent(GpuRow& row, Dims d) { make_last_layer(row, d, true); }
+
 struct Maker {
   const char* name;
   void (*make)(GpuRow&, Dims);
@@ -268,7 +291,9 @@ constexpr Maker kMakers[] = {{"pointwise", make_pointwise, kSquare, kSmall},
                              {"layernorm_fwdbwd", make_layernorm_fwdbwd, kLong, {1100, 37}},
                              {"tiny_chain", make_tiny_chain, {1, 64}, {1, 64}},
                              {"mlp_bf16", make_mlp, {8192, 4096}, {24, 32}},
-                             {"mlp_fwdbwd_bf16", make_mlp_fwdbwd, {8192, 4096}, {24, 32}}};
+                             {"mlp_fwdbwd_bf16", make_mlp_fwdbwd, {8192, 4096}, {24, 32}},
+                             {"linear_xent_bf16", make_linear_xent, {8192, 768}, {1030, 16}},
+                             {"logits_xent_bf16", make_logits_xent, {8192, 768}, {1030, 16}}};
 
 constexpr const char* kRagged[] = {"pointwise", "bias_gelu_bf16", "softmax", "layernorm",
                                    "colsum"};

@@ -37,7 +37,7 @@ struct GpuRow {
 
 using RowMaker = std::function<GpuRow(const std::string& name, bool small)>;
 
-std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... gpt2_step
+std::vector<std::string> gpu_row_names();  // of the table in README: pointwise ... clip_adamw
 // The same functions where tensors are not round: softmax/127 (row length, 64 Mi elements in
 // all), softmax/misaligned (starts one element into its storage), softmax/transposed,
 // softmax/strided (every second element).

@@ -3,6 +3,7 @@
 #include "tests/bench/gpu_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <regex>
 
@@ -129,12 +130,27 @@ TEST_CASE("layouts show the storage's elements", "[bench]") {
 }
 
 TEST_CASE("rows of the GPU table take as many launches as they should", "[bench]") {
-  const std::map<std::string, int> expected = {
-      {"pointwise", 1},    {"bias_gelu_f32", 1},  {"bias_gelu_bf16", 1},   {"softmax", 1},
-      {"softmax_wide", 1}, {"layernorm", 1},      {"add_rmsnorm_bf16", 1}, {"mse", 2},
-      {"colsum", 2},       {"transpose_add", 1},  {"swiglu_bf16", 1},      {"adamw", 1},
-      {"xent_fwd", 2},     {"xent_fwdbwd", 2},    {"layernorm_fwdbwd", 2}, {"tiny_chain", 1},
-      {"mlp_bf16", 2},     {"mlp_fwdbwd_bf16", 9}};
+  const std::map<std::string, int> expected = {{"pointwise", 1},
+                                               {"bias_gelu_f32", 1},
+                                               {"bias_gelu_bf16", 1},
+                                               {"softmax", 1},
+                                               {"softmax_wide", 1},
+                                               {"layernorm", 1},
+                                               {"add_rmsnorm_bf16", 1},
+                                               {"mse", 2},
+                                               {"colsum", 2},
+                                               {"transpose_add", 1},
+                                               {"swiglu_bf16", 1},
+                                               {"adamw", 1},
+                                               {"xent_fwd", 2},
+                                               {"xent_fwdbwd", 2},
+                                               {"layernorm_fwdbwd", 2},
+                                               {"tiny_chain", 1},
+                                               {"mlp_bf16", 2},
+                                               {"mlp_fwdbwd_bf16", 9},
+                                               {"linear_xent_bf16", 38},
+                                               {"logits_xent_bf16", 6},
+                                               {"clip_adamw", 20}};
   for (const auto& [name, launches] : expected) {
     INFO(name);
     const Source source = cuda_source(full_graph(name));
@@ -182,6 +198,12 @@ TEST_CASE("NVRTC takes the full-size rows (2)", "[bench][cuda]") {
 TEST_CASE("NVRTC takes the full-size rows (3)", "[bench][cuda]") {
   check_compiles(names_from(12, 6));
 }
+TEST_CASE("NVRTC takes the full-size rows (4), beside the library's products",
+          "[bench][cuda]") {
+  if (!why_no_nvrtc().empty()) SKIP(why_no_nvrtc());
+  for (const char* name : {"linear_xent_bf16", "logits_xent_bf16", "clip_adamw"})
+    CHECK_NOTHROW(compile_cuda(cuda_source(full_graph(name)).text, "sm_90"));
+}
 TEST_CASE("small rows have the interpreter's bits (1)", "[bench]") {
   check_bits(names_from(0, 6));
 }
@@ -190,6 +212,39 @@ TEST_CASE("small rows have the interpreter's bits (2)", "[bench]") {
 }
 TEST_CASE("small rows have the interpreter's bits (3)", "[bench]") {
   check_bits(names_from(12, 6));
+}
+TEST_CASE("small rows have the interpreter's bits (4)", "[bench]") {
+  check_bits({"linear_xent_bf16", "logits_xent_bf16", "clip_adamw"});
+}
+
+TEST_CASE("a last layer's loss and gradients in chunks are those of all of its logits",
+          "[bench]") {
+  const auto results = [](const char* name) {
+    const GpuRow row = make_gpu_row(name, true);
+    std::vector<Tensor> inputs;
+    for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
+    return row.prepare({}, inputs).results();
+  };
+  const auto chunks = results("linear_xent_bf16"), whole = results("logits_xent_bf16");
+  REQUIRE(chunks.size() == 3);
+  for (size_t k = 0; k < 3; k++) CHECK(distance(whole[k], chunks[k]) < 0.01);
+}
+
+TEST_CASE("clip_adamw moves GPT-2's 148 tensors by clipped gradients", "[bench]") {
+  const GpuRow full = make_gpu_row("clip_adamw"), row = make_gpu_row("clip_adamw", true);
+  CHECK(full.inputs.size() == 4 * 148 + 1);
+  CHECK(full.bytes == 4.0 * 7 * 124439808 + 7);  // and the number of steps
+  std::vector<Tensor> inputs;
+  for (const Input& input : row.inputs) inputs.push_back(make_input(input, cpu));
+  const size_t count = inputs.size() / 4;
+  const std::vector<Tensor> after = row.prepare({}, inputs).results();
+  REQUIRE(after.size() == 3 * count + 1);
+  double norm = 0;  // of what the first moments took in
+  for (size_t k = 0; k < count; k++) {
+    const Tensor taken = (after[count + k] - inputs[count + k] * 0.9) * 10.0;
+    norm += (taken * taken).sum().item<double>();
+  }
+  CHECK(std::abs(norm - 1) < 1e-3);
 }
 
 TEST_CASE("the last timed call is compared with the first, with a matmul in it too",
