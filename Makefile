@@ -7,7 +7,8 @@
 # make fuzz         N=1000 random programs against the interpreter
 # make bench        speed: bench-cpu against hand-written loops (ARGS='softmax mlp': some rows),
 #                   bench-dots against OpenBLAS's gemm, bench-gpu against PyTorch where there is a GPU (GPU_ARGS='--rows softmax,mse')
-# make speed        random functions of networks, ours and PyTorch's; ARGS='--seeds=1..20 --target=cuda', ARGS=--help
+# make speed        random functions of networks, ours and PyTorch's; ARGS='--seeds=1..20 --target=cuda', ARGS=--patterns:
+#                   86 named ones, ARGS=--help
 # make models       small models on the CPU, ours and PyTorch's; ARGS='--threads=1,16', ARGS=--help
 # make bench-table  README's table and the charts from the newest record of a GPU, or RECORD=
 # make lesson-05    a lesson of the course; ex-05-1, hint-05-1, progress: see lessons/README.md
@@ -220,7 +221,7 @@ bench-gpu: $(BUILD)/gpu_bench $(if $(filter bench,$(MAKECMDGOALS)),bench-cpu)
 	@if command -v $(PYTHON) >/dev/null; then $(PYTHON) tests/bench/gpu_bench.py $(GPU_ARGS); \
 	  else $(BUILD)/gpu_bench $(GPU_ARGS); fi
 
-# Random functions of networks; with python3 beside PyTorch.
+# Random and named functions of networks; with python3 beside PyTorch.
 $(BUILD)/speed: $(call objects,$(SPEED) $(GPU_BENCH_PARTS)) $(ARCHIVE)
 	$(LINK) $^ $(LIBS) -o $@
 speed: $(BUILD)/speed
