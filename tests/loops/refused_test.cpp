@@ -260,7 +260,9 @@ TEST_CASE("a schedule that cannot be obeyed is refused", "[loops][refused]") {
   require_refused(with_schedule("rows unroll=3"), "schedule unroll=3: 1 or 8");
   require_refused(with_schedule("tiles"), "schedule tiles is for one dot and stores");
   require_refused(with_schedule("pointwise"), "schedule pointwise is for stores alone");
-  require_refused(with_schedule("rows keep=2"), "a field must be in 0..1");
+  for (const char* flag : {"keep", "stream", "packs_rows", "parted", "early"})
+    require_refused(with_schedule(std::string("rows ") + flag + "=2"),
+                    "a field must be in 0..1");
   require_refused(with_schedule("rows\n    schedule rows"), "a second schedule of this kernel");
   require_accepted(with_schedule("columns lanes=16"));
   require_refused(one_kernel("    store y[0] = load x0[0]\n    schedule pointwise", ""), "");
@@ -297,7 +299,8 @@ TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused
   require_refused(with_schedule("columns lanes=32", cuda),
                   "schedule lanes=32 is for columns on the CPU");
   require_refused(with_schedule("columns outer=1"), "schedule outer=1 is for layouts on cuda");
-  require_refused(with_schedule("rows keep=0", cuda), "schedule keep=0 is for");
+  require_refused(with_schedule("rows keep=0", cuda),
+                  "schedule keep=0 is for rows on the CPU, layouts on cuda");
   require_refused(with_schedule("columns grain=4", cuda),
                   "schedule grain=4 is for pointwise, rows, columns, tiles on the CPU");
   require_accepted(with_schedule("rows keep=0 unroll=8 stream=1 grain=4"));

@@ -9,7 +9,6 @@
 #include "tiny_compile/loops/legal_schedule.h"
 
 #include <algorithm>
-#include <array>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_axes.h"
@@ -25,46 +24,56 @@
 namespace tiny_compile {
 namespace {
 
-// A field's value: a power of two (or 0, where that means "you choose") up to `most`.
-std::string why_no_power(const char* field, int64_t value, int64_t least, int64_t most) {
-  if (value >= least && value <= most && (is_power_of_two(value) || value == 0)) return "";
-  return str(field, "=", value, ": ", least == 0 ? "0 or " : "", "a power of two, ",
-             std::max<int64_t>(least, 1), " to ", most);
+std::string range_text(const FieldValues& values) {
+  if (values.kind == FieldValues::Ends) return str(values.least, " or ", values.most);
+  if (values.kind == FieldValues::Powers)
+    return str(values.least == 0 ? "0 or " : "", "a power of two, ",
+               std::max<int64_t>(values.least, 1), " to ", values.most);
+  return values.most == INT64_MAX ? str("at least ", values.least)
+                                  : str(values.least, " to ", values.most);
+}
+
+bool takes(const FieldValues& values, int64_t value) {
+  if (value < values.least || value > values.most) return false;
+  switch (values.kind) {
+    case FieldValues::Range: return true;
+    case FieldValues::Powers: return value == 0 || is_power_of_two(value);
+    case FieldValues::Ends: return value == values.least || value == values.most;
+  }
+  return false;
 }
 
 std::string why_wrong_fields(const Schedule& s) {
-  const std::array<std::string, 6> reasons = {
-      why_no_power("lanes", s.lanes, 16, 1024),
-      s.unroll == 1 || s.unroll == 8 ? "" : str("unroll=", s.unroll, ": 1 or 8"),
-      s.grain >= 1 ? "" : str("grain=", s.grain, ": at least 1"),
-      why_no_power("split_k", s.split_k, 0, 64),
-      s.algorithm >= 0 && s.algorithm < kMostAlgorithms
-          ? ""
-          : str("algorithm=", s.algorithm, ": 0 to ", kMostAlgorithms - 1),
-      s.algorithm == 0 || s.split_k == 0
-          ? ""
-          : str("split_k=", s.split_k, ": of algorithm=0 alone; others have their own")};
-  const auto reason = std::find_if(reasons.begin(), reasons.end(),
-                                   [](const std::string& r) { return !r.empty(); });
-  return reason == reasons.end() ? "" : *reason;
+  for (const ScheduleField& field : fields(s)) {
+    if (!takes(field.values, field.value))
+      return str(field.name, "=", field.value, ": ", range_text(field.values));
+  }
+  if (s.algorithm >= kMostAlgorithms)
+    return str("algorithm=", s.algorithm, ": 0 to ", kMostAlgorithms - 1);
+  return s.algorithm == 0 || s.split_k == 0
+             ? ""
+             : str("split_k=", s.split_k, ": of algorithm=0 alone; others have their own");
+}
+
+// "rows, columns on the CPU"
+std::string names_of(const std::vector<FieldReader>& readers) {
+  std::string text;
+  for (size_t r = 0; r < readers.size(); r++) {
+    const Target target = readers[r].target;
+    const bool is_last = r + 1 == readers.size() || readers[r + 1].target != target;
+    text += str(r > 0 ? ", " : "", name_of(readers[r].strategy),
+                !is_last                 ? ""
+                : target == Target::Cuda ? " on cuda"
+                                         : " on the CPU");
+  }
+  return text;
 }
 
 // A field that the program's generator does not read for this strategy.
 std::string why_foreign(const Schedule& schedule, Target target) {
-  const auto has = [](const auto& list, auto item) {
-    return std::find(list.begin(), list.end(), item) != list.end();
-  };
   for (const ScheduleField& field : fields(schedule)) {
-    if (field.value == field.otherwise ||
-        (has(field.targets, target) && has(field.strategies, schedule.strategy)))
-      continue;
-    std::vector<std::string> takers;
-    for (const Strategy strategy : field.strategies) takers.push_back(name_of(strategy));
-    const bool both = field.targets.size() > 1, cuda = field.targets[0] == Target::Cuda;
-    return str(field.name, "=", field.value, " is for ", join(takers, ", "),
-               both   ? ""
-               : cuda ? " on cuda"
-                      : " on the CPU");
+    if (field.value != field.otherwise && !is_read(field, target, schedule.strategy))
+      return str(field.name, "=", field.value, " is for ", names_of(field.readers));
   }
   return "";
 }

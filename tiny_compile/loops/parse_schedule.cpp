@@ -9,6 +9,18 @@
 #include "tiny_compile/loops/parse_schedule.h"
 
 namespace tiny_compile {
+namespace {
+
+// What the text may say at most: 1 of a flag. Which of the others a kernel takes is for
+// legal_schedule.h to say.
+int64_t most_of(std::string_view field) {
+  for (const ScheduleField& known : fields({})) {
+    if (field == known.name && known.values.most == 1) return 1;
+  }
+  return int64_t{1} << 40;
+}
+
+}  // namespace
 
 int64_t ScheduleParser::bounded(int64_t low, int64_t high, const char* what) {
   skip_blanks();
@@ -53,8 +65,7 @@ Schedule ScheduleParser::schedule() {
     const size_t key = at_;
     const std::string_view name = word();
     expect('=', "the field");
-    const bool is_flag = name == "keep" || name == "stream";
-    if (!set_field(s, name, bounded(0, is_flag ? 1 : int64_t{1} << 40, "a field")))
+    if (!set_field(s, name, bounded(0, most_of(name), "a field")))
       error(key, str("a schedule has no field '", name, "'"));
   }
   return s;

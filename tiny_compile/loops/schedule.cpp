@@ -4,6 +4,7 @@
 #include "tiny_compile/loops/schedule.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "tiny_compile/base/error.h"
 
@@ -15,34 +16,87 @@ const char* name_of(Strategy strategy) {
   return kNames[static_cast<int>(strategy)];
 }
 
-std::vector<ScheduleField> fields(const Schedule& s) {
-  const Schedule d;
+namespace {
+
+using Member = std::variant<int Schedule::*, int64_t Schedule::*, bool Schedule::*>;
+
+// All that a new field needs beside its member and its reader.
+struct Row {
+  const char* name;
+  Member member;
+  std::vector<FieldReader> readers;
+  FieldValues values{};
+};
+
+std::vector<FieldReader> readers(Target target, std::initializer_list<Strategy> strategies) {
+  std::vector<FieldReader> all;
+  for (const Strategy strategy : strategies) all.push_back({target, strategy});
+  return all;
+}
+
+const std::vector<Row>& table() {
+  using S = Schedule;
   using enum Strategy;
   using enum Target;
-  return {{"lanes", s.lanes, d.lanes, {Cpp}, {Columns}},
-          {"unroll", s.unroll, d.unroll, {Cpp}, {Rows}},
-          {"keep", s.keep, d.keep, {s.strategy == Layouts ? Cuda : Cpp}, {Rows, Layouts}},
-          {"stream", s.stream, d.stream, {Cpp}, {Pointwise, Rows, Columns}},
-          {"grain", s.grain, d.grain, {Cpp}, {Pointwise, Rows, Columns, Tiles}},
-          {"down", s.down, d.down, {Cpp}, {Tiles}},
-          {"across", s.across, d.across, {Cpp}, {Tiles}},
-          {"panels_down", s.panels_down, d.panels_down, {Cpp}, {Tiles}},
-          {"panels_across", s.panels_across, d.panels_across, {Cpp}, {Tiles}},
-          {"depth", s.depth, d.depth, {Cpp}, {Tiles}},
-          {"kept", s.kept, d.kept, {Cpp}, {Tiles}},
-          {"packs_rows", s.packs_rows, d.packs_rows, {Cpp}, {Tiles}},
-          {"each", s.each, d.each, {Cuda}, {Tiles, Rows}},
-          {"slice", s.slice, d.slice, {Cuda}, {Tiles}},
-          {"groups", s.groups, d.groups, {Cuda}, {Rows, Columns}},
-          {"beside", s.beside, d.beside, {Cuda}, {Rows, Columns}},
-          {"run", s.run, d.run, {Cuda}, {Rows}},
-          {"algorithm", s.algorithm, d.algorithm, {Cuda}, {Library}},
-          {"split_k", s.split_k, d.split_k, {Cuda}, {Library}},
-          {"parted", s.parted, d.parted, {Cuda}, {Pointwise}},
-          {"resident", s.resident, d.resident, {Cuda}, {Pointwise, Rows, Columns, Layouts}},
-          {"early", s.early, d.early, {Cuda}, {Pointwise, Layouts}},
-          {"ahead", s.ahead, d.ahead, {Cuda}, {Layouts}},
-          {"outer", s.outer, d.outer, {Cuda}, {Layouts}}};
+  using enum FieldValues::Kind;
+  static const std::vector<Row> kRows = {
+      {"lanes", &S::lanes, readers(Cpp, {Columns}), {Powers, 16, 1024}},
+      {"unroll", &S::unroll, readers(Cpp, {Rows}), {Ends, 1, 8}},
+      {"keep", &S::keep, {{Cpp, Rows}, {Cuda, Layouts}}},
+      {"stream", &S::stream, readers(Cpp, {Pointwise, Rows, Columns})},
+      {"grain", &S::grain, readers(Cpp, {Pointwise, Rows, Columns, Tiles}), {Range, 1}},
+      {"down", &S::down, readers(Cpp, {Tiles})},
+      {"across", &S::across, readers(Cpp, {Tiles})},
+      {"panels_down", &S::panels_down, readers(Cpp, {Tiles})},
+      {"panels_across", &S::panels_across, readers(Cpp, {Tiles})},
+      {"depth", &S::depth, readers(Cpp, {Tiles})},
+      {"kept", &S::kept, readers(Cpp, {Tiles})},
+      {"packs_rows", &S::packs_rows, readers(Cpp, {Tiles})},
+      {"each", &S::each, readers(Cuda, {Tiles, Rows})},
+      {"slice", &S::slice, readers(Cuda, {Tiles})},
+      {"groups", &S::groups, readers(Cuda, {Rows, Columns})},
+      {"beside", &S::beside, readers(Cuda, {Rows, Columns})},
+      {"run", &S::run, readers(Cuda, {Rows})},
+      {"algorithm", &S::algorithm, readers(Cuda, {Library})},
+      {"split_k", &S::split_k, readers(Cuda, {Library}), {Powers, 0, 64}},
+      {"parted", &S::parted, readers(Cuda, {Pointwise})},
+      {"resident", &S::resident, readers(Cuda, {Pointwise, Rows, Columns, Layouts})},
+      {"early", &S::early, readers(Cuda, {Pointwise, Layouts})},
+      {"ahead", &S::ahead, readers(Cuda, {Layouts})},
+      {"outer", &S::outer, readers(Cuda, {Layouts})},
+  };
+  return kRows;
+}
+
+int64_t value_of(const Schedule& schedule, const Member& member) {
+  return std::visit([&](auto at) { return static_cast<int64_t>(schedule.*at); }, member);
+}
+
+FieldValues values_of(const Row& row) {
+  const bool is_flag = std::holds_alternative<bool Schedule::*>(row.member);
+  return is_flag ? FieldValues{FieldValues::Range, 0, 1} : row.values;
+}
+
+void set(int& field, int64_t value) {
+  field = static_cast<int>(std::min<int64_t>(value, 1 << 20));
+}
+void set(int64_t& field, int64_t value) { field = value; }
+void set(bool& field, int64_t value) { field = value != 0; }
+
+}  // namespace
+
+std::vector<ScheduleField> fields(const Schedule& schedule) {
+  const Schedule otherwise;
+  std::vector<ScheduleField> all;
+  for (const Row& row : table())
+    all.push_back({row.name, value_of(schedule, row.member), value_of(otherwise, row.member),
+                   values_of(row), row.readers});
+  return all;
+}
+
+bool is_read(const ScheduleField& field, Target target, Strategy strategy) {
+  const FieldReader reader{target, strategy};
+  return std::find(field.readers.begin(), field.readers.end(), reader) != field.readers.end();
 }
 
 std::string str(const std::vector<SizeRange>& when) {
@@ -64,32 +118,12 @@ std::string str(const Schedule& schedule) {
   return text;
 }
 
-bool set_field(Schedule& s, std::string_view name, int64_t value) {
-  const int small = static_cast<int>(std::min<int64_t>(value, 1 << 20));
-  if (name == "lanes") return s.lanes = small, true;
-  if (name == "unroll") return s.unroll = small, true;
-  if (name == "keep") return s.keep = value != 0, true;
-  if (name == "stream") return s.stream = value != 0, true;
-  if (name == "grain") return s.grain = value, true;
-  if (name == "down") return s.down = small, true;
-  if (name == "across") return s.across = small, true;
-  if (name == "panels_down") return s.panels_down = small, true;
-  if (name == "panels_across") return s.panels_across = small, true;
-  if (name == "depth") return s.depth = value, true;
-  if (name == "kept") return s.kept = small, true;
-  if (name == "packs_rows") return s.packs_rows = value != 0, true;
-  if (name == "each") return s.each = small, true;
-  if (name == "slice") return s.slice = small, true;
-  if (name == "groups") return s.groups = small, true;
-  if (name == "beside") return s.beside = small, true;
-  if (name == "run") return s.run = value, true;
-  if (name == "algorithm") return s.algorithm = small, true;
-  if (name == "split_k") return s.split_k = small, true;
-  if (name == "parted") return s.parted = value != 0, true;
-  if (name == "resident") return s.resident = small, true;
-  if (name == "early") return s.early = value != 0, true;
-  if (name == "ahead") return s.ahead = small, true;
-  if (name == "outer") return s.outer = small, true;
+bool set_field(Schedule& schedule, std::string_view name, int64_t value) {
+  for (const Row& row : table()) {
+    if (name != row.name) continue;
+    std::visit([&](auto at) { set(schedule.*at, value); }, row.member);
+    return true;
+  }
   return false;
 }
 

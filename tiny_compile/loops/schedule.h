@@ -90,14 +90,29 @@ struct SizedSchedule {
 
 const char* name_of(Strategy strategy);  // "pointwise"
 
-// A field as the text has it, and who reads it.
+// Which values a field may have.
+struct FieldValues {
+  enum Kind { Range, Powers, Ends } kind = Range;  // Powers: of two; Ends: least or most alone
+  int64_t least = 0, most = INT64_MAX;             // least 0 of Powers: 0, or from 1 on
+};
+
+// A generator that reads a field, for kernels of a strategy.
+struct FieldReader {
+  Target target;
+  Strategy strategy;
+  bool operator==(const FieldReader&) const = default;
+};
+
+// A field as the text has it, which values it may have, and who reads it: a row of the table in
+// schedule.cpp. The printer, the parser, the verifier and the search go by it.
 struct ScheduleField {
   const char* name;
   int64_t value, otherwise;  // the default
-  std::vector<Target> targets;
-  std::vector<Strategy> strategies;
+  FieldValues values;
+  std::vector<FieldReader> readers;
 };
 std::vector<ScheduleField> fields(const Schedule& schedule);
+bool is_read(const ScheduleField& field, Target target, Strategy strategy);
 
 // "rows unroll=8 grain=4": the strategy and what is not the default.
 std::string str(const Schedule& schedule);

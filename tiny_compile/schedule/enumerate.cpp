@@ -107,15 +107,12 @@ std::vector<Schedule> multiply(const std::vector<Schedule>& list, const char* fi
 }
 
 void add_fields(Legal& legal, const Program& program, const Kernel& kernel, Strategy strategy) {
-  const auto has = [](const auto& list, auto item) {
-    return std::find(list.begin(), list.end(), item) != list.end();
-  };
   const Extents extents = extents_of(kernel);
   Schedule first;
   first.strategy = strategy;
   std::vector<Schedule> all = {first};
   for (const ScheduleField& field : fields(first)) {
-    if (has(field.targets, program.target) && has(field.strategies, strategy))
+    if (is_read(field, program.target, strategy))
       all = multiply(all, field.name, values_of(field, extents));
   }
   for (const Schedule& schedule : all) legal.add(schedule);
