@@ -78,7 +78,8 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
                   "more than a kernel may declare");
   require_refused("layouts rows grid loop serial 1024 resident=99", "at most 64 warps");
   require_refused("layouts", "has 0 loops");
-  require_refused("layouts rows grid · thread 4 loop serial 1024", "expected grid, warp");
+  require_refused("layouts rows grid · thread 4 loop serial 1024",
+                  "expected one of grid, cluster, warp, lane, register, vector, serial");
 }
 
 TEST_CASE("turns of sums of exponentials are of whole chunks", "[loops][layouts]") {

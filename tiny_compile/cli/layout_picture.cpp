@@ -94,10 +94,12 @@ std::string hint_of(const Owner& owner, bool has_turns) {
 // Who owns a bit, and what it takes to add its halves.
 std::string bit_text(const Bit& bit) {
   const std::string text = tiny_compile::str(bit.stride, " apart: ", name_of(bit.level));
-  if (bit.level == Level::Lane) return tiny_compile::str(text, " ^ ", bit.step, ", a shuffle");
-  if (bit.level == Level::Warp || bit.level == Level::Cluster)
-    return tiny_compile::str(text, " ^ ", bit.step, ", an exchange");
-  return text + (bit.level == Level::Serial ? ", between turns" : ", an add");
+  switch (combined_by(bit.level)) {
+    case CombinedBy::Shuffle: return tiny_compile::str(text, " ^ ", bit.step, ", a shuffle");
+    case CombinedBy::Exchange: return tiny_compile::str(text, " ^ ", bit.step, ", an exchange");
+    case CombinedBy::Turns: return text + ", between turns";
+    default: return text + ", an add";
+  }
 }
 
 // The pictures of the kernels, one below the other.

@@ -7,10 +7,13 @@
 
 namespace tiny_compile {
 
-const char* name_of(Level level) {
-  static constexpr const char* kNames[] = {"grid",     "cluster", "warp",  "lane",
-                                           "register", "vector",  "serial"};
-  return kNames[static_cast<int>(level)];
+const LevelInfo& info(Level level) {
+  static constexpr LevelInfo kLevels[] = {
+#define X(name, text, part_of, combined_by) {text, PartOf::part_of, CombinedBy::combined_by},
+      TC_LEVELS(X)
+#undef X
+  };
+  return kLevels[static_cast<int>(level)];
 }
 
 void add_part(Layout& layout, Level level, int64_t extent, int64_t step) {
@@ -53,15 +56,20 @@ std::vector<Bit> bits_in_order(const Layout& layout) {
 }
 
 bool joins(const Bit& before, const Bit& later) {
-  return before.level == later.level &&
-         (!is_numbered(later.level) || later.level == Level::Lane ||
-          later.step * 2 == before.step);
+  const bool is_exchanged = combined_by(later.level) == CombinedBy::Exchange;
+  return before.level == later.level && (!is_exchanged || later.step * 2 == before.step);
 }
 
 int64_t extent_of(const Layout& layout, Level level) {
   int64_t extent = 1;
   for (const Part& part : layout) extent *= part.level == level ? part.extent : 1;
   return extent;
+}
+
+int64_t own_elements(const Layout& layout) {
+  int64_t elements = 1;
+  for (const Part& part : layout) elements *= is_own(part.level) ? part.extent : 1;
+  return elements;
 }
 
 int64_t covered_by(const Layout& layout) {

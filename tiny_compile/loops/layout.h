@@ -22,7 +22,55 @@ namespace tiny_compile {
 //   Register  registers of a thread: an unrolled loop
 //   Vector    neighbours that a thread reads and writes in one access: the lowest part
 //   Serial    turns of a loop
-enum class Level : uint8_t { Grid, Cluster, Warp, Lane, Register, Vector, Serial };
+//
+// X(name, its word in the text, what the part is of, what combines the two halves of a reduction that one of
+// its bits keeps apart)
+// clang-format off
+#define TC_LEVELS(X)                         \
+  X(Grid,     "grid",     Blocks,  Nothing)  \
+  X(Cluster,  "cluster",  Numbers, Exchange) \
+  X(Warp,     "warp",     Numbers, Exchange) \
+  X(Lane,     "lane",     Numbers, Shuffle)  \
+  X(Register, "register", Thread,  Thread)   \
+  X(Vector,   "vector",   Thread,  Thread)   \
+  X(Serial,   "serial",   Turns,   Turns)
+// clang-format on
+
+enum class Level : uint8_t {
+#define X(name, ...) name,
+  TC_LEVELS(X)
+#undef X
+};
+
+constexpr int kLevelCount = 0
+#define X(...) +1
+    TC_LEVELS(X)
+#undef X
+    ;
+
+// Blocks: what the other parts leave. Numbers: of a cluster's blocks, of warps, of lanes. Thread: what a
+// thread has at a time. Turns: what it has one after the other.
+enum class PartOf : uint8_t { Blocks, Numbers, Thread, Turns };
+
+// The cheapest first, but for Nothing: a reduction that may choose its order takes this one.
+enum class CombinedBy : uint8_t { Nothing, Thread, Turns, Shuffle, Exchange };
+
+struct LevelInfo {
+  const char* name;  // "grid"
+  PartOf part_of;
+  CombinedBy combined_by;
+};
+const LevelInfo& info(Level level);
+
+inline const char* name_of(Level level) { return info(level).name; }
+inline CombinedBy combined_by(Level level) { return info(level).combined_by; }
+inline bool is_numbered(Level level) { return info(level).part_of == PartOf::Numbers; }
+inline bool is_own(Level level) { return info(level).part_of == PartOf::Thread; }
+
+// Of what the threads of one block have at a time.
+inline bool is_of_block(Level level) {
+  return is_own(level) || (is_numbered(level) && level != Level::Cluster);
+}
 
 struct Part {
   Level level = Level::Grid;
@@ -54,15 +102,6 @@ struct Via {
 // Behind the others, where it is more than nothing.
 void add_part(Layout& layout, Level level, int64_t extent, int64_t step = 1);
 
-// Of blocks, warps and lanes, which have numbers.
-inline bool is_numbered(Level level) {
-  return level == Level::Cluster || level == Level::Warp || level == Level::Lane;
-}
-
-// Of a thread: its registers and vectors.
-inline bool is_own(Level level) { return level == Level::Register || level == Level::Vector; }
-
-const char* name_of(Level level);       // "grid"
 std::string str(const Layout& layout);  // "grid · warp 4 · lane 8 from 4"
 std::string str(const Via& via);        // "via load 1 rows lane 8 loop register 4 padding 1"
 
@@ -82,6 +121,7 @@ std::vector<Bit> bits_in_order(const Layout& layout);
 bool joins(const Bit& before, const Bit& later);
 
 int64_t extent_of(const Layout& layout, Level level);  // product of its parts' extents
+int64_t own_elements(const Layout& layout);            // that a thread has at a time
 int64_t covered_by(const Layout& layout);              // product of all but the grid's
 
 }  // namespace tiny_compile

@@ -126,10 +126,6 @@ int64_t exchanged(const std::vector<Bit>& bits, bool is_exact, Level level, int6
   return elements;
 }
 
-int64_t row_registers(const Schedule& s) {
-  return extent_of(s.rows, Level::Register) * extent_of(s.rows, Level::Vector);
-}
-
 bool is_numbered_by(const Layout& layout, Level level) { return extent_of(layout, level) > 1; }
 
 // What all blocks and warps know of a row's chunks, where a thread does not have all: the largest,
@@ -139,7 +135,7 @@ int64_t known_of_chunks(const Schedule& s, const Layout& loop) {
                          is_numbered_by(loop, Level::Cluster) ||
                          is_numbered_by(loop, Level::Serial);
   if (!is_shared || covered_by(loop) <= kChunk) return 0;
-  return 2 * covered_by(loop) / kChunk * row_registers(s) * extent_of(s.rows, Level::Warp) *
+  return 2 * covered_by(loop) / kChunk * own_elements(s.rows) * extent_of(s.rows, Level::Warp) *
          extent_of(s.rows, Level::Lane);
 }
 
@@ -148,13 +144,13 @@ int64_t shared_elements(const Kernel& kernel, const Step& step) {
   const Schedule& s = *kernel.schedule;
   const Layout loop = layout_over(kernel, step.inner);
   const DType dtype = accumulator(step.op, kernel.scalars[step.value].dtype);
-  const int64_t live = extent_of(loop, Level::Register) * extent_of(loop, Level::Vector);
+  const int64_t live = own_elements(loop);
   std::vector<Bit> bits = bits_in_order(loop);
   if (step.op == Op::sum_exp)
     std::erase_if(bits, [](const Bit& bit) { return bit.stride >= kChunk; });
   int64_t elements = 0;
   for (Level level : {Level::Warp, Level::Cluster})
-    elements += exchanged(bits, is_exact(step.op, dtype), level, live * row_registers(s),
+    elements += exchanged(bits, is_exact(step.op, dtype), level, live * own_elements(s.rows),
                           warps_of(s), cluster_of(s));
   return step.op == Op::sum_exp ? 2 * elements + known_of_chunks(s, loop) : elements;
 }
@@ -186,9 +182,8 @@ std::string why_wrong_loop(const Kernel& kernel, const std::vector<int>& inner, 
   }
   if (const std::string why = why_no_vectors(kernel, inner, loop, name); !why.empty())
     return why;
-  const int64_t vector = extent_of(loop, Level::Vector),
-                registers = extent_of(loop, Level::Register) * vector * row_registers(s);
-  if (vector > 1 && extent_of(s.rows, Level::Vector) > 1)
+  const int64_t registers = own_elements(loop) * own_elements(s.rows);
+  if (extent_of(loop, Level::Vector) > 1 && extent_of(s.rows, Level::Vector) > 1)
     return name + ": vectors of rows and of loops";
   if (registers > kMostElements)
     return str(name, ": ", registers, " elements of a thread, at most ", kMostElements);

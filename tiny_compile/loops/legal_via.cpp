@@ -38,7 +38,7 @@ std::string why_wrong_side(const Layout& layout, const Layout& own, const std::s
                          : part.level == Level::Lane ? 32
                          : is_vector                 ? 8
                                                      : 128;
-    if (!is_own(part.level) && part.level != Level::Warp && part.level != Level::Lane)
+    if (!is_of_block(part.level))
       return str(what, " have a ", name_of(part.level), ", which is as the kernel's");
     if (!is_power_of_two(part.extent) || !is_power_of_two(part.step) || part.extent > most ||
         part.step > most / part.extent || (is_own(part.level) && part.step > 1))
@@ -87,9 +87,7 @@ std::string why_wrong(const Kernel& kernel, const Via& via) {
   const Layout turned = of_block(loop);
   if (!std::equal(turned.begin(), turned.end(), loop.end() - std::ssize(turned)))
     return "turns of the loops, and blocks of a cluster, come before all else";
-  const int64_t registers =
-      extent_of(via.rows, Level::Register) * extent_of(via.rows, Level::Vector) *
-      extent_of(via.loop, Level::Register) * extent_of(via.loop, Level::Vector);
+  const int64_t registers = own_elements(via.rows) * own_elements(via.loop);
   if (registers > 128) return str(registers, " elements of a thread, at most 128");
   if (via.pieces < 1 || via.pieces > kMostPieces || via.padding > kMostPadding)
     return str("at most ", kMostPieces, " pieces, and a padding of ", kMostPadding);
@@ -138,10 +136,7 @@ std::vector<int> loops_of(const Kernel& kernel, const Via& via) {
 
 Layout of_block(const Layout& layout) {
   Layout block = layout;
-  std::erase_if(block, [](const Part& part) {
-    return part.level == Level::Grid || part.level == Level::Serial ||
-           part.level == Level::Cluster;
-  });
+  std::erase_if(block, [](const Part& part) { return !is_of_block(part.level); });
   return block;
 }
 

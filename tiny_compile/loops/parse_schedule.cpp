@@ -106,15 +106,17 @@ Layout ScheduleParser::layout() {
 }
 
 Part ScheduleParser::part() {
-  for (int level = 0; level <= static_cast<int>(Level::Serial); level++) {
+  std::vector<std::string> names;
+  for (int level = 0; level < kLevelCount; level++) {
     Part part{static_cast<Level>(level)};
-    if (!accept_word(name_of(part.level))) continue;
+    names.push_back(name_of(part.level));
+    if (!accept_word(names.back())) continue;
     constexpr int64_t kMost = int64_t{1} << 40;
     if (part.level != Level::Grid) part.extent = bounded(1, kMost, "a part's extent");
     if (accept_word("from")) part.step = bounded(1, kMost, "a part's place");
     return part;
   }
-  error(at_, "expected grid, warp, lane, register, vector or serial");
+  error(at_, "expected one of " + join(names, ", "));
 }
 
 }  // namespace tiny_compile

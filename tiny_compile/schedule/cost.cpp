@@ -181,13 +181,14 @@ double under_way(const Machine& machine) {
 // Instructions by which the threads of a loop bring their results together, a covered element.
 double exchange_of(const Layout& loop) {
   const double elements = as_double(covered_by(loop));
-  double live = as_double(extent_of(loop, Level::Register) * extent_of(loop, Level::Vector));
+  double live = as_double(own_elements(loop));
   const double held = live;
   double count = 0;
   for (const Bit& bit : bits_in_order(loop)) {
-    if (bit.level == Level::Register || bit.level == Level::Vector) live /= 2;
-    if (bit.level == Level::Lane) count += live * kShuffle;
-    if (bit.level == Level::Warp || bit.level == Level::Cluster) count += live * kExchange;
+    const CombinedBy how = combined_by(bit.level);
+    if (how == CombinedBy::Thread) live /= 2;
+    if (how == CombinedBy::Shuffle) count += live * kShuffle;
+    if (how == CombinedBy::Exchange) count += live * kExchange;
   }
   return elements > 0 ? count / held : 0;
 }
@@ -205,14 +206,13 @@ Deal deal_of_layouts(const Program& program, const Kernel& kernel) {
     const Layout loop = layout_over(kernel, inner);
     warps = std::max(warps, as_double(extent_of(loop, Level::Warp)));
     turns = std::max(turns, as_double(extent_of(loop, Level::Serial)));
-    elements = std::max(
-        elements, as_double(extent_of(loop, Level::Register) * extent_of(loop, Level::Vector)));
+    elements = std::max(elements, as_double(own_elements(loop)));
     const double count = as_double(elements_of(kernel, inner));
     const double of_blocks = as_double(covered_by(loop) * blocks_of_loops(kernel));
     if (count >= longest) longest = count, padded = of_blocks;
     d.exchange += exchange_of(loop);
   }
-  elements *= as_double(extent_of(s.rows, Level::Vector) * extent_of(s.rows, Level::Register));
+  elements *= as_double(own_elements(s.rows));
   d.covered = padded / longest * (of_rows * at_once / rows);
   d.width = width_of(program, kernel);
   d.passes = turns > 1 ? loops_over(kernel) : 1;

@@ -89,11 +89,6 @@ LoopFacts loop_facts(const Program& program, const Kernel& kernel,
   return loop;
 }
 
-// Elements that a thread holds at a time.
-int64_t held(const Layout& layout) {
-  return extent_of(layout, Level::Register) * extent_of(layout, Level::Vector);
-}
-
 BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   const Schedule& s = *kernel.schedule;
   const Tile tile = lower_to_tile(program, kernel);
@@ -106,15 +101,15 @@ BlockFacts block_facts(const Program& program, const Kernel& kernel) {
   int64_t most = 1;
   for (const std::vector<int>& inner : loops_of(kernel)) {
     block.loops.push_back(loop_facts(program, kernel, inner));
-    most = std::max(most, held(block.loops.back().layout));
+    most = std::max(most, own_elements(block.loops.back().layout));
   }
   for (const Array& array : tile.arrays) {
     const int64_t blocks = array.space == Space::Cluster ? tile.cluster : 1;
     if (array.space != Space::Register) block.shared += bytes_of(array).constant() / blocks;
   }
   block.of_loops = blocks_of_loops(kernel);
-  block.occupancy = occupancy_of(program.machine, int64_t{32} * tile.warps, most * held(s.rows),
-                                 block.shared);
+  block.occupancy = occupancy_of(program.machine, int64_t{32} * tile.warps,
+                                 most * own_elements(s.rows), block.shared);
   return block;
 }
 
@@ -197,8 +192,8 @@ std::string who_of_loop(const Schedule& s, const LoopFacts& loop, int warps) {
   text += rows == 1 ? " of a row" : str(" of each of ", rows, " rows");
   text += " at a time";
   if (loop.side_by_side > 0) text += str(", ", loop.side_by_side, " bytes side by side");
-  text += str("; a thread holds ", held(loop.layout), " of ", loop.count);
-  if (held(s.rows) > 1) text += str(" in each of ", held(s.rows), " rows");
+  text += str("; a thread holds ", own_elements(loop.layout), " of ", loop.count);
+  if (own_elements(s.rows) > 1) text += str(" in each of ", own_elements(s.rows), " rows");
   if (turns > 1) text += str(", in each of ", turns, " turns");
   if (copies > 1) text += str("; ", copies, " threads have the same");
   return text;
@@ -294,9 +289,9 @@ std::string in_words(const std::vector<Bit>& order, int64_t warps) {
       words.push_back(str("an exchange of ",
                           std::min(int64_t{1} << bits, warps / order[to - 1].step), " warps"));
     else
-      words.push_back(times + (is_own(level)          ? " in the thread"
-                               : level == Level::Lane ? " between lanes"
-                                                      : " between turns"));
+      words.push_back(times + (is_own(level)                               ? " in the thread"
+                               : combined_by(level) == CombinedBy::Shuffle ? " between lanes"
+                                                                           : " between turns"));
   }
   return words.empty() ? "nothing to add" : join(words, ", ");
 }

@@ -14,10 +14,6 @@
 namespace tiny_compile {
 namespace {
 
-int64_t own_elements(const Layout& layout) {
-  return extent_of(layout, Level::Register) * extent_of(layout, Level::Vector);
-}
-
 // Adds to the owner what the element's bits under one of the layouts say.
 void add_bits(Owner& owner, const Layout& layout, int64_t element, int64_t scale) {
   int64_t place = own_elements(layout), turn = 1;

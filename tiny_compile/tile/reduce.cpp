@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <tuple>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/laid_out.h"
@@ -56,9 +57,7 @@ Body swap_halves(Tile& tile, const Accumulator& all, int64_t half, int step) {
   return body;
 }
 
-bool is_of_others(const Bit& bit) {
-  return bit.level == Level::Warp || bit.level == Level::Cluster;
-}
+bool is_of_others(const Bit& bit) { return combined_by(bit.level) == CombinedBy::Exchange; }
 
 // Goes over bits in order; `live` results of a thread are left, times `rows`.
 class Reducer {
@@ -74,18 +73,19 @@ class Reducer {
       size_t end = from + 1;  // bits of one level in a row; of warps' numbers, neighbours
       while (end < to && joins(bits[end - 1], bits[end])) end++;
       const std::vector<Bit> run(bits.begin() + from, bits.begin() + end);
-      switch (run[0].level) {
-        case Level::Warp:
-        case Level::Cluster:
+      switch (combined_by(run[0].level)) {
+        case CombinedBy::Exchange:
           end = end_of_others(bits, from, end);
           exchange(exchange_of(bits, from, end));
           break;
-        case Level::Serial: over_turns(static_cast<int>(run.size())); break;
-        case Level::Lane:
+        case CombinedBy::Turns: over_turns(static_cast<int>(run.size())); break;
+        case CombinedBy::Shuffle:
           for (const Bit& bit : run) over_lane(static_cast<int>(bit.step));
           break;
-        default:
+        case CombinedBy::Thread:
           for (size_t b = 0; b < run.size(); b++) over_own();
+          break;
+        case CombinedBy::Nothing: CHECK(false, "a reduction over ", name_of(run[0].level));
       }
       from = end;
     }
@@ -211,17 +211,12 @@ class Reducer {
 }  // namespace
 
 std::vector<Bit> order_of(const Accumulator& all, std::vector<Bit> bits) {
-  const auto rank = [](const Bit& bit) {
-    return is_own(bit.level)            ? 0
-           : bit.level == Level::Serial ? 1
-           : bit.level == Level::Lane   ? 2
-           : bit.level == Level::Warp   ? 3
-                                        : 4;
-  };
-  // Of warps and blocks the highest bit of their number first, so that one exchange has all of them.
-  const auto key = [&](const Bit& bit) {
-    const bool meets = bit.level == Level::Warp || bit.level == Level::Cluster;
-    return std::pair(rank(bit), meets ? -bit.step : 0);
+  // What is cheap comes first, and warps before blocks. Of both the highest bit of their number first, so that
+  // one exchange has all of them.
+  const auto key = [](const Bit& bit) {
+    const bool is_exchanged = is_of_others(bit);
+    return std::tuple(combined_by(bit.level), is_exchanged ? -static_cast<int>(bit.level) : 0,
+                      is_exchanged ? -bit.step : 0);
   };
   if (is_exact(all))
     std::stable_sort(bits.begin(), bits.end(),

@@ -27,10 +27,7 @@ constexpr const char* kRow = "line";  // the name of a row, of those who read or
 // Grid, cluster and turns of one layout, and all else of another.
 Layout with_top_of(const Layout& top, const Layout& rest) {
   Layout layout = top;
-  std::erase_if(layout, [](const Part& part) {
-    return part.level != Level::Grid && part.level != Level::Serial &&
-           part.level != Level::Cluster;
-  });
+  std::erase_if(layout, [](const Part& part) { return is_of_block(part.level); });
   layout.insert(layout.end(), rest.begin(), rest.end());
   return layout;
 }
