@@ -14,7 +14,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-#define X(name, type, size, category) {#name, #type, size, Category::category},
+#define X(name, type, computed, size, category) {#name, #type, size, Category::category},
     TC_DTYPES(X)
 #undef X
 };

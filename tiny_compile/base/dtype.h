@@ -10,29 +10,33 @@
 
 namespace tiny_compile {
 
-// X(name, storage type in generated code, size in bytes, category)
-#define TC_DTYPES(X)                      \
-  X(f32, float, 4, Float)                 \
-  X(f64, double, 8, Float)                \
-  X(f16, tc_f16, 2, Float)                \
-  X(bf16, tc_bf16, 2, Float)              \
-  X(i8, signed char, 1, Signed)           \
-  X(u8, unsigned char, 1, Unsigned)       \
-  X(i32, int, 4, Signed)                  \
-  X(i64, long long, 8, Signed)            \
-  X(u32, unsigned int, 4, Unsigned)       \
-  X(u64, unsigned long long, 8, Unsigned) \
-  X(boolean, bool, 1, Bool)
+// X(name, storage type in generated code, the type it is computed in, size in bytes, category)
+#define TC_DTYPES(X)                                          \
+  X(f32, float, float, 4, Float)                              \
+  X(f64, double, double, 8, Float)                            \
+  X(f16, tc_f16, float, 2, Float)                             \
+  X(bf16, tc_bf16, float, 2, Float)                           \
+  X(i8, signed char, signed char, 1, Signed)                  \
+  X(u8, unsigned char, unsigned char, 1, Unsigned)            \
+  X(i32, int, int, 4, Signed)                                 \
+  X(i64, long long, long long, 8, Signed)                     \
+  X(u32, unsigned int, unsigned int, 4, Unsigned)             \
+  X(u64, unsigned long long, unsigned long long, 8, Unsigned) \
+  X(boolean, bool, bool, 1, Bool)
 
 enum class Category { Bool, Unsigned, Signed, Float };
 
 enum class DType : uint8_t {
-#define X(name, type, size, category) name,
+#define X(name, ...) name,
   TC_DTYPES(X)
 #undef X
 };
 
-constexpr int kDTypeCount = 11;
+constexpr int kDTypeCount = 0
+#define X(...) +1
+    TC_DTYPES(X)
+#undef X
+    ;
 
 // The user's names, as PyTorch spells them.
 inline constexpr DType float32 = DType::f32, float64 = DType::f64, float16 = DType::f16,
@@ -54,6 +58,18 @@ inline bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType:
 
 // The type a value is held in while it is computed on: f32 for f16 and bf16, itself otherwise.
 inline DType compute_type(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+// visit(T{}), T the type that a value of the dtype is computed in: with_type(bf16, visit) is visit(float{}).
+template <typename Visit>
+auto with_type(DType dtype, Visit visit) {
+  switch (dtype) {
+#define X(name, type, computed, ...) \
+  case DType::name: return visit(static_cast<computed>(0));
+    TC_DTYPES(X)
+#undef X
+  }
+  return visit(false);
+}
 
 // PyTorch's promotion of two tensors: promote(i64, f16) returns f16, promote(f16, bf16) f32,
 // promote(u8, i8) i32 (PyTorch: i16, which we lack). u32/u64 with a signed type: i64.

@@ -69,15 +69,12 @@ Literal Literal::of(DType dtype, double value) {
     case DType::f64: return {dtype, tc_bits(value)};
     case DType::f16: return {dtype, tc_to_f16(value).bits};
     case DType::bf16: return {dtype, tc_to_bf16(value).bits};
-    case DType::i8: return {dtype, static_cast<uint8_t>(tc_cast<signed char>(value))};
-    case DType::u8: return {dtype, tc_cast<unsigned char>(value)};
-    case DType::i32: return {dtype, static_cast<uint32_t>(tc_cast<int>(value))};
-    case DType::u32: return {dtype, tc_cast<unsigned>(value)};
-    case DType::i64: return {dtype, static_cast<uint64_t>(tc_cast<long long>(value))};
-    case DType::u64: return {dtype, tc_cast<unsigned long long>(value)};
-    case DType::boolean: return {dtype, value != 0};
+    default: break;
   }
-  return {};
+  return with_type(dtype, [&](auto zero) -> Literal {
+    const auto nearest = tc_cast<decltype(zero)>(value);
+    return {dtype, low_bits(dtype, static_cast<uint64_t>(nearest))};
+  });
 }
 
 Literal Literal::of_integer(DType dtype, int64_t value) {

@@ -20,22 +20,6 @@ thread_local std::string bad_index;  // of this thread's error word: the first
 
 using namespace prelude;
 
-// Calls visit(T{}) with T the compute type of the dtype.
-template <typename Visit>
-void with_type(DType dtype, Visit visit) {
-  switch (compute_type(dtype)) {
-    case DType::f32: return visit(float{});
-    case DType::f64: return visit(double{});
-    case DType::i8: return visit((signed char){});
-    case DType::u8: return visit((unsigned char){});
-    case DType::i32: return visit(int{});
-    case DType::u32: return visit(unsigned{});
-    case DType::i64: return visit((long long){});
-    case DType::u64: return visit((unsigned long long){});
-    default: return visit(bool{});
-  }
-}
-
 void round_lanes(DType dtype, float* values, int n) {
   if (dtype == DType::f16) {
     for (int i = 0; i < n; i++) values[i] = tc_to_f32(tc_to_f16(values[i]));

@@ -173,30 +173,25 @@ uint64_t dot_integer(const std::byte* a, const std::byte* b, int64_t count) {
 }  // namespace
 
 Literal reduce(Op op, DType dtype, const std::byte* values, int64_t count) {
-  switch (compute_type(dtype)) {
-    case DType::f32: return reduce_typed<float>(op, dtype, values, count);
-    case DType::f64: return reduce_typed<double>(op, dtype, values, count);
-    case DType::i8: return reduce_typed<int8_t>(op, dtype, values, count);
-    case DType::u8: return reduce_typed<uint8_t>(op, dtype, values, count);
-    case DType::i32: return reduce_typed<int32_t>(op, dtype, values, count);
-    case DType::u32: return reduce_typed<uint32_t>(op, dtype, values, count);
-    case DType::i64: return reduce_typed<int64_t>(op, dtype, values, count);
-    case DType::u64: return reduce_typed<uint64_t>(op, dtype, values, count);
-    default: return reduce_bool(op, values, count);
-  }
+  return with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_same_v<T, bool>) {
+      return reduce_bool(op, values, count);
+    } else {
+      return reduce_typed<T>(op, dtype, values, count);
+    }
+  });
 }
 
 Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count) {
-  switch (compute_type(dtype)) {
-    case DType::f32: return Literal::of(dtype, dot_float<float>(a, b, count));
-    case DType::f64: return Literal::of(dtype, dot_float<double>(a, b, count));
-    case DType::i8: return Literal::of_unsigned(dtype, dot_integer<int8_t>(a, b, count));
-    case DType::u8: return Literal::of_unsigned(dtype, dot_integer<uint8_t>(a, b, count));
-    case DType::i32: return Literal::of_unsigned(dtype, dot_integer<int32_t>(a, b, count));
-    case DType::u32: return Literal::of_unsigned(dtype, dot_integer<uint32_t>(a, b, count));
-    case DType::i64: return Literal::of_unsigned(dtype, dot_integer<int64_t>(a, b, count));
-    default: return Literal::of_unsigned(dtype, dot_integer<uint64_t>(a, b, count));
-  }
+  return with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (std::is_floating_point_v<T>) {
+      return Literal::of(dtype, dot_float<T>(a, b, count));
+    } else {
+      return Literal::of_unsigned(dtype, dot_integer<T>(a, b, count));
+    }
+  });
 }
 
 }  // namespace tiny_compile

@@ -112,28 +112,24 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
   return bytes;
 }
 
-// body(T{}), T the C++ type of the compute type.
+// body(T{}), T the type it is computed in.
 template <typename Body>
-auto with_type(DType dtype, Body body) {
-  switch (compute_type(dtype)) {
-    case DType::f32: return body(float{});
-    case DType::f64: return body(double{});
-    case DType::i8: return body(int8_t{});
-    case DType::u8: return body(uint8_t{});
-    case DType::i32: return body(int32_t{});
-    case DType::u32: return body(uint32_t{});
-    case DType::i64: return body(int64_t{});
-    case DType::u64: return body(uint64_t{});
-    default: break;
-  }
-  fail("a scan of ", dtype);
+auto with_number(DType dtype, Body body) {
+  if (dtype == DType::boolean) fail("a scan of ", dtype);
+  return with_type(dtype, [&](auto zero) {
+    if constexpr (std::is_same_v<decltype(zero), bool>) {
+      return body(uint8_t{});  // not reached: a vector of bools has no data()
+    } else {
+      return body(zero);
+    }
+  });
 }
 
 }  // namespace
 
 std::vector<std::byte> scan(Op op, DType dtype, const std::byte* values, int64_t count,
                             const ScanStart& start) {
-  return with_type(dtype, [&](auto zero) {
+  return with_number(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::vector<T> row = typed<T>(values, count);
     if (!combiner(op) && !start.values) return bytes_of(latest(op, row));
@@ -145,7 +141,7 @@ std::vector<std::byte> scan(Op op, DType dtype, const std::byte* values, int64_t
 }
 
 Literal scan_total(Op op, DType dtype, const std::byte* values, int64_t count) {
-  return with_type(dtype, [&](auto zero) {
+  return with_number(dtype, [&](auto zero) {
     using T = decltype(zero);
     const T result = total(typed<T>(values, count), identity_of<T>(op),
                            [op](T a, T b) { return combined(op, a, b); });

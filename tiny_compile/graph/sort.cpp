@@ -41,19 +41,8 @@ std::vector<std::byte> sorted(Op op, const std::byte* values, int64_t count, int
 
 std::vector<std::byte> argsort(Op op, DType dtype, const std::byte* values, int64_t count,
                                int64_t run) {
-  switch (compute_type(dtype)) {
-    case DType::boolean: return sorted<bool>(op, values, count, run);
-    case DType::i8: return sorted<int8_t>(op, values, count, run);
-    case DType::u8: return sorted<uint8_t>(op, values, count, run);
-    case DType::i32: return sorted<int32_t>(op, values, count, run);
-    case DType::u32: return sorted<uint32_t>(op, values, count, run);
-    case DType::i64: return sorted<int64_t>(op, values, count, run);
-    case DType::u64: return sorted<uint64_t>(op, values, count, run);
-    case DType::f32: return sorted<float>(op, values, count, run);
-    case DType::f64: return sorted<double>(op, values, count, run);
-    default: break;
-  }
-  fail("a sort of ", dtype);
+  return with_type(dtype,
+                   [&](auto zero) { return sorted<decltype(zero)>(op, values, count, run); });
 }
 
 }  // namespace tiny_compile

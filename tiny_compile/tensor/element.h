@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "tiny_compile/base/dtype.h"
 #include "tiny_compile/base/literal.h"
@@ -11,61 +12,16 @@
 
 namespace tiny_compile {
 
-// The C++ type that holds an element in memory: T{} of dtype_of<T>().
+// The dtype whose elements this C++ type holds in memory.
 template <typename T>
-constexpr DType dtype_of();
-
-template <>
-constexpr DType dtype_of<float>() {
-  return DType::f32;
-}
-template <>
-constexpr DType dtype_of<double>() {
-  return DType::f64;
-}
-template <>
-constexpr DType dtype_of<prelude::tc_f16>() {
-  return DType::f16;
-}
-template <>
-constexpr DType dtype_of<prelude::tc_bf16>() {
-  return DType::bf16;
-}
-template <>
-constexpr DType dtype_of<int8_t>() {
-  return DType::i8;
-}
-template <>
-constexpr DType dtype_of<uint8_t>() {
-  return DType::u8;
-}
-template <>
-constexpr DType dtype_of<int32_t>() {
-  return DType::i32;
-}
-template <>
-constexpr DType dtype_of<int64_t>() {
-  return DType::i64;
-}
-template <>
-constexpr DType dtype_of<long long>() {
-  return DType::i64;
-}
-template <>
-constexpr DType dtype_of<uint32_t>() {
-  return DType::u32;
-}
-template <>
-constexpr DType dtype_of<uint64_t>() {
-  return DType::u64;
-}
-template <>
-constexpr DType dtype_of<unsigned long long>() {
-  return DType::u64;
-}
-template <>
-constexpr DType dtype_of<bool>() {
-  return DType::boolean;
+constexpr DType dtype_of() {
+  using prelude::tc_bf16, prelude::tc_f16;
+#define X(name, type, ...) \
+  if constexpr (std::is_same_v<T, type>) return DType::name;
+  TC_DTYPES(X)
+#undef X
+  if constexpr (std::is_same_v<T, int64_t>) return DType::i64;  // another type than long long
+  if constexpr (std::is_same_v<T, uint64_t>) return DType::u64;
 }
 
 // The element that lies there.

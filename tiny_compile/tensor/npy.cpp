@@ -15,18 +15,18 @@ namespace {
 
 constexpr size_t kMostHeader = size_t{1} << 20;
 
-struct Row {
-  const char* descr;
-  DType dtype;
-};
-constexpr Row kTypes[] = {{"<f4", DType::f32},    {"<f8", DType::f64}, {"<f2", DType::f16},
-                          {"|i1", DType::i8},     {"|u1", DType::u8},  {"<i4", DType::i32},
-                          {"<i8", DType::i64},    {"<u4", DType::u32}, {"<u8", DType::u64},
-                          {"|b1", DType::boolean}};
+// "<f4" of f32, "|b1" of bool. NumPy has no bf16: its bits are "<u2".
+std::string descr_of(DType dtype) {
+  if (dtype == DType::bf16) return "<u2";
+  const char* kinds = "buif";
+  return str(size_of(dtype) == 1 ? '|' : '<', kinds[static_cast<int>(category(dtype))],
+             size_of(dtype));
+}
 
 DType parse_descr(std::string_view descr, const std::string& path) {
-  for (const Row& row : kTypes) {
-    if (descr == row.descr) return row.dtype;
+  for (int i = 0; i < kDTypeCount; i++) {
+    const DType dtype = static_cast<DType>(i);
+    if (dtype != DType::bf16 && descr == descr_of(dtype)) return dtype;
   }
   fail(path, ": element type '", descr,
        "' is not one of ours (little-endian floats and integers, bool)");
@@ -195,12 +195,9 @@ Tensor load_npy(const std::string& path) {
 }
 
 std::string npy_header(const Tensor& tensor) {
-  std::string descr = "<u2";  // bf16's bits
-  for (const Row& row : kTypes) {
-    if (row.dtype == tensor.dtype()) descr = row.descr;
-  }
-  std::string header = str("{'descr': '", descr, "', 'fortran_order': False, 'shape': (",
-                           join(tensor.shape(), ", "), tensor.rank() == 1 ? ",), }" : "), }");
+  std::string header =
+      str("{'descr': '", descr_of(tensor.dtype()), "', 'fortran_order': False, 'shape': (",
+          join(tensor.shape(), ", "), tensor.rank() == 1 ? ",), }" : "), }");
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
   const char size[] = {static_cast<char>(header.size() & 255),

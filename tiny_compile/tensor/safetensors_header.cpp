@@ -7,6 +7,7 @@
 #include "tiny_compile/tensor/safetensors_header.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 
@@ -15,14 +16,12 @@
 namespace tiny_compile {
 namespace {
 
-struct Row {
-  const char* name;
-  DType dtype;
-};
-constexpr Row kTypes[] = {{"F32", DType::f32},   {"F64", DType::f64},     {"F16", DType::f16},
-                          {"BF16", DType::bf16}, {"I8", DType::i8},       {"U8", DType::u8},
-                          {"I32", DType::i32},   {"I64", DType::i64},     {"U32", DType::u32},
-                          {"U64", DType::u64},   {"BOOL", DType::boolean}};
+// "BF16": our names in capitals.
+std::string name_in_file(DType dtype) {
+  std::string text = name(dtype);
+  for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return text;
+}
 
 class HeaderParser {
  public:
@@ -172,8 +171,8 @@ class HeaderParser {
   }
 
   DType dtype_of_name(const std::string& name) const {
-    for (const Row& row : kTypes) {
-      if (name == row.name) return row.dtype;
+    for (int i = 0; i < kDTypeCount; i++) {
+      if (name == name_in_file(static_cast<DType>(i))) return static_cast<DType>(i);
     }
     refuse(str("element type '", name, "' is not one of ours"));
   }
@@ -240,11 +239,9 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view header,
 std::string safetensors_header(const std::vector<SafetensorsEntry>& entries) {
   std::string text = R"({"__metadata__":{"format":"pt"})";
   for (const SafetensorsEntry& entry : entries) {
-    const auto is_its = [&](const Row& row) { return row.dtype == entry.dtype; };
-    const Row* row = std::find_if(std::begin(kTypes), std::end(kTypes), is_its);
-    text +=
-        str(",", quoted(entry.name), R"(:{"dtype":")", row->name, R"(","shape":[)",
-            join(entry.shape, ","), R"(],"data_offsets":[)", entry.begin, ",", entry.end, "]}");
+    text += str(",", quoted(entry.name), R"(:{"dtype":")", name_in_file(entry.dtype),
+                R"(","shape":[)", join(entry.shape, ","), R"(],"data_offsets":[)", entry.begin,
+                ",", entry.end, "]}");
   }
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');

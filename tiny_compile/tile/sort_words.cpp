@@ -59,24 +59,19 @@ int SortWords::ordered_float(Body& body, int key) const {
 // The key as an unsigned number in the order of the values.
 int SortWords::ordered(Body& body, int key) const {
   if (is_float(dtype_)) return ordered_float(body, key);
-  switch (dtype_) {
-    case DType::i8: {
-      const int above =
-          make(body, Op::add, DType::i32,
-               {make(body, Op::cast, DType::i32, {key}), number(DType::i32, 128)});
-      return make(body, Op::bitcast, DType::u32, {above});
-    }
-    case DType::i32:
-      return make(
-          body, Op::bitwise_xor, DType::u32,
-          {make(body, Op::bitcast, DType::u32, {key}), number(DType::u32, int64_t{1} << 31)});
-    case DType::i64:
-      return make(body, Op::bitwise_xor, DType::u64,
-                  {make(body, Op::bitcast, DType::u64, {key}), number(DType::u64, INT64_MIN)});
-    case DType::u8:
-    case DType::boolean: return make(body, Op::cast, DType::u32, {key});
-    default: return key;
+  const bool is_narrow = size_of(dtype_) < 4, is_signed = category(dtype_) == Category::Signed;
+  if (is_narrow && !is_signed) return make(body, Op::cast, DType::u32, {key});
+  if (!is_signed) return key;
+  const auto least = static_cast<int64_t>(uint64_t{1} << (8 * size_of(dtype_) - 1));
+  if (is_narrow) {
+    const int above =
+        make(body, Op::add, DType::i32,
+             {make(body, Op::cast, DType::i32, {key}), number(DType::i32, least)});
+    return make(body, Op::bitcast, DType::u32, {above});
   }
+  const DType bits = size_of(dtype_) == 8 ? DType::u64 : DType::u32;
+  return make(body, Op::bitwise_xor, bits,
+              {make(body, Op::bitcast, bits, {key}), number(bits, least)});
 }
 
 SortWord SortWords::of(Body& body, int key, int place) const {
