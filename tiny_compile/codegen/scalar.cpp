@@ -137,27 +137,15 @@ std::string from_storage(Calls& calls, DType dtype, const std::string& memory) {
   return is_half(dtype) ? str(calls("tc_to_f32"), "(", memory, ")") : memory;
 }
 
-std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& a,
-                    const std::string& b) {
-  switch (reduction) {
-    case Op::sum:
-    case Op::sum_exp:
-      return is_float(dtype) ? str(a, " + ", b) : str(calls("tc_add"), "(", a, ", ", b, ")");
-    case Op::prod:
-      return is_float(dtype) ? str(a, " * ", b) : str(calls("tc_mul"), "(", a, ", ", b, ")");
-    case Op::max: return str(calls("tc_maximum"), "(", a, ", ", b, ")");
-    case Op::min: return str(calls("tc_minimum"), "(", a, ", ", b, ")");
-    case Op::any: return str(a, " | ", b);
-    case Op::all: return str(a, " & ", b);
-    default: CHECK(false, "no combination for ", info(reduction).name);
-  }
-  return {};
-}
-
 // a op b, not rounded.
 static std::string combined(Calls& calls, Op op, DType dtype, const std::string& a,
                             const std::string& b) {
   return fill_formula(calls, formula(op, dtype), {a, b});
+}
+
+std::string combine(Calls& calls, Op reduction, DType dtype, const std::string& a,
+                    const std::string& b) {
+  return combined(calls, pairwise(reduction), dtype, a, b);
 }
 
 std::string updated_value(Calls& calls, Op op, DType dtype, const std::string& a,

@@ -1,6 +1,8 @@
 // The op table as data: info(Op::add).float_formula is "a + b".
 #include "tiny_compile/graph/op.h"
 
+#include "tiny_compile/base/error.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -16,9 +18,24 @@ constexpr OpInfo kOps[] = {
 #undef X
 };
 
+constexpr ReductionInfo kReductions[] = {
+#define X(name, domain, result, pairwise) \
+  {Op::name, Domain::domain, ReducedTo::result, Op::pairwise},
+    TC_REDUCTIONS(X)
+#undef X
+};
+
 }  // namespace
 
 const OpInfo& info(Op op) { return kOps[static_cast<int>(op)]; }
+
+const ReductionInfo& reduction_info(Op reduction) {
+  for (const ReductionInfo& row : kReductions) {
+    if (row.op == reduction) return row;
+  }
+  CHECK(false, info(reduction).name, " is not in the table of reductions");
+  return kReductions[0];
+}
 
 std::optional<Op> op_from(std::string_view name) {
   for (int i = 0; i < kOpCount; i++) {
@@ -35,20 +52,20 @@ bool accepts(Domain domain, DType dtype) {
     case Domain::Float: return is_float(dtype);
     case Domain::Integer: return is_integer(dtype);
     case Domain::Bits: return !is_float(dtype);
+    case Domain::Bool: return dtype == DType::boolean;
   }
   return false;
 }
 
 DType reduction_result(Op op, DType operand) {
-  switch (op) {
-    case Op::sum:
-    case Op::prod: return is_float(operand) || operand == DType::u64 ? operand : DType::i64;
-    case Op::argmax:
-    case Op::argmin: return DType::i64;
-    case Op::any:
-    case Op::all: return DType::boolean;
-    default: return operand;
+  if (!is_reduction(op)) return operand;
+  switch (reduction_info(op).result) {
+    case ReducedTo::Same: return operand;
+    case ReducedTo::Wide:
+      return is_float(operand) || operand == DType::u64 ? operand : DType::i64;
+    case ReducedTo::Place: return DType::i64;
   }
+  return operand;
 }
 
 DType scan_result(Op op, DType operand) {

@@ -135,6 +135,19 @@ namespace tiny_compile {
   X(checkpoint,   -1, Call)     \
   X(custom_vjp,   -1, Call)     \
   X(item,          1, Call)
+
+// What the reductions among them are: X(name, operand dtypes, result, the pointwise op that combines two
+// values). Wide: i64 of integers and bool; Place: i64, where the value is.
+#define TC_REDUCTIONS(X)                  \
+  X(sum,     Any,    Wide,  add)          \
+  X(prod,    Any,    Wide,  mul)          \
+  X(max,     Number, Same,  maximum)      \
+  X(min,     Number, Same,  minimum)      \
+  X(argmax,  Number, Place, maximum)      \
+  X(argmin,  Number, Place, minimum)      \
+  X(any,     Bool,   Same,  bitwise_or)   \
+  X(all,     Bool,   Same,  bitwise_and)  \
+  X(sum_exp, Float,  Same,  add)
 // clang-format on
 
 enum class Op : uint8_t {
@@ -157,9 +170,9 @@ enum class OpClass {
 };
 
 // Which operand dtypes a pointwise op takes. Number: floats and integers; Bits: integers
-// and bool; Where: a bool, then two of any one dtype. Operands otherwise share one dtype
-// and one shape.
-enum class Domain { Any, Number, Float, Integer, Bits, Where };
+// and bool; Where: a bool, then two of any one dtype; Bool: some reductions. Operands otherwise
+// share one dtype and one shape.
+enum class Domain { Any, Number, Float, Integer, Bits, Where, Bool };
 enum class Result { Same, Bool, Cast };  // Cast: written on the node
 enum class Cost { Cheap, Costly };       // of floats
 
@@ -174,6 +187,15 @@ struct OpInfo {
   const char* integer_formula;
 };
 
+enum class ReducedTo { Same, Wide, Place };
+
+struct ReductionInfo {
+  Op op;
+  Domain domain;
+  ReducedTo result;
+  Op pairwise;
+};
+
 constexpr int kOpCount = 0
 #define X(...) +1
     TC_POINTWISE_OPS(X) TC_OTHER_OPS(X)
@@ -181,6 +203,7 @@ constexpr int kOpCount = 0
     ;
 
 const OpInfo& info(Op op);
+const ReductionInfo& reduction_info(Op reduction);
 std::optional<Op> op_from(std::string_view name);
 
 inline bool is_pointwise(Op op) { return info(op).op_class == OpClass::Pointwise; }
@@ -190,6 +213,14 @@ inline bool is_reduction(Op op) { return info(op).op_class == OpClass::Reduction
 inline bool is_scan(Op op) { return info(op).op_class == OpClass::Scan; }
 inline bool is_sort(Op op) { return info(op).op_class == OpClass::Sort; }
 inline bool is_scatter(Op op) { return info(op).op_class == OpClass::Scatter; }
+
+// The pointwise op that combines two values of a reduction: add of sum, bitwise_or of any.
+inline Op pairwise(Op reduction) { return reduction_info(reduction).pairwise; }
+
+// Whether it has no result of no elements: a maximum or minimum, and where it is.
+inline bool needs_an_element(Op op) {
+  return is_reduction(op) && (pairwise(op) == Op::maximum || pairwise(op) == Op::minimum);
+}
 
 // The pointwise op that a scan or a scatter combines two values with: add of cumsum and
 // scatter_add. None of cummax, cummin (which compare, and give places) and scatter (which sets).

@@ -40,6 +40,7 @@ const char* domain_name(Domain domain) {
     case Domain::Float: return "float";
     case Domain::Integer: return "integer";
     case Domain::Bits: return "integer or bool";
+    case Domain::Bool: return "bool";
     default: return "any";
   }
 }
@@ -66,10 +67,11 @@ std::string result_name(Op op) {
     default: break;
   }
   if (is_reduction(op)) {
-    const DType of_i32 = reduction_result(op, DType::i32);
-    return of_i32 == DType::i64 && (op == Op::sum || op == Op::prod) ? "same (integer: i64)"
-           : of_i32 == DType::i32                                    ? "same"
-                                                                     : name(of_i32);
+    const ReductionInfo& reduction = reduction_info(op);
+    return reduction.domain == Domain::Bool       ? "bool"
+           : reduction.result == ReducedTo::Wide  ? "same (integer: i64)"
+           : reduction.result == ReducedTo::Place ? "i64"
+                                                  : "same";
   }
   if (is_scan(op)) return scan_result(op, DType::f32) == DType::i64 ? "i64" : "same";
   if (is_sort(op)) return "i64";
@@ -179,19 +181,13 @@ std::string op_meaning(Op op) {
 std::string op_operands(Op op) {
   const OpInfo& table = info(op);
   if (table.domain == Domain::Where) return "bool, any, any";
+  if (is_reduction(op)) return domain_name(reduction_info(op).domain);
   switch (op) {
     case Op::philox: return "u64[2]";
-    case Op::max:
-    case Op::min:
-    case Op::argmax:
-    case Op::argmin:
     case Op::cumsum:
     case Op::cumprod:
     case Op::cummax:
     case Op::cummin: return "number";
-    case Op::any:
-    case Op::all: return "bool";
-    case Op::sum_exp:
     case Op::logcumsumexp: return "float";
     case Op::matmul: return "number, number";
     case Op::gather: return "any, i64 or i32";

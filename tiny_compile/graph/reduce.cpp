@@ -111,19 +111,27 @@ Literal reduce_float(Op op, DType dtype, std::vector<T> values) {
   return Literal::of(dtype, result + T(0));  // a zero result is +0
 }
 
+// Integers and bool: the order does not matter. Sums and products wrap in 64 bits.
 template <typename T>
-Literal reduce_integer(Op op, DType dtype, const std::vector<T>& values) {
-  const DType result = reduction_result(op, dtype);
-  uint64_t wrapped = op == Op::prod ? 1 : 0;
+Literal reduce_exact(Op op, DType dtype, const std::vector<T>& values) {
+  CHECK(!values.empty() || !needs_an_element(op), info(op).name, " of nothing");
+  const Op pair = pairwise(op);
+  uint64_t result = pair == Op::mul ? 1 : pair == Op::bitwise_and ? ~uint64_t{0} : 0;
+  T best = values.empty() ? T{} : values[0];
   for (T value : values) {
-    if (op == Op::sum) wrapped += static_cast<uint64_t>(value);
-    if (op == Op::prod) wrapped *= static_cast<uint64_t>(value);
+    const auto bits = static_cast<uint64_t>(value);
+    switch (pair) {
+      case Op::add: result += bits; break;
+      case Op::mul: result *= bits; break;
+      case Op::bitwise_and: result &= bits; break;
+      case Op::bitwise_or: result |= bits; break;
+      case Op::bitwise_xor: result ^= bits; break;
+      case Op::maximum: result = static_cast<uint64_t>(best = std::max(best, value)); break;
+      case Op::minimum: result = static_cast<uint64_t>(best = std::min(best, value)); break;
+      default: CHECK(false, info(op).name, " of integers");
+    }
   }
-  if (op == Op::sum || op == Op::prod) return Literal::of_unsigned(result, wrapped);
-  CHECK(!values.empty(), info(op).name, " of nothing");
-  T best = values[0];
-  for (T value : values) best = op == Op::max ? std::max(best, value) : std::min(best, value);
-  return Literal::of_integer(result, static_cast<int64_t>(best));
+  return Literal::of_unsigned(reduction_result(op, dtype), result);
 }
 
 template <typename T>
@@ -134,22 +142,8 @@ Literal reduce_typed(Op op, DType dtype, const std::byte* data, int64_t count) {
   if constexpr (std::is_floating_point_v<T>) {
     return reduce_float(op, dtype, std::move(values));
   } else {
-    return reduce_integer(op, dtype, values);
+    return reduce_exact(op, dtype, values);
   }
-}
-
-Literal reduce_bool(Op op, const std::byte* data, int64_t count) {
-  const bool* values = reinterpret_cast<const bool*>(data);
-  const int64_t ones = std::count(values, values + count, true);
-  switch (op) {
-    case Op::any: return {DType::boolean, ones > 0};
-    case Op::all: return {DType::boolean, ones == count};
-    case Op::sum: return Literal::of_integer(DType::i64, ones);
-    case Op::prod: return Literal::of_integer(DType::i64, ones == count);
-    default: break;
-  }
-  const bool wanted = op == Op::argmax ? ones > 0 : ones == count;
-  return Literal::of_integer(DType::i64, std::find(values, values + count, wanted) - values);
 }
 
 // acc = fma(a, b, acc), ascending; a zero is +0.
@@ -175,11 +169,8 @@ uint64_t dot_integer(const std::byte* a, const std::byte* b, int64_t count) {
 Literal reduce(Op op, DType dtype, const std::byte* values, int64_t count) {
   return with_type(dtype, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (std::is_same_v<T, bool>) {
-      return reduce_bool(op, values, count);
-    } else {
-      return reduce_typed<T>(op, dtype, values, count);
-    }
+    using Held = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // a bool is 0 or 1
+    return reduce_typed<Held>(op, dtype, values, count);
   });
 }
 

@@ -121,6 +121,7 @@ const char* wanted(Domain domain) {
     case Domain::Float: return "floats; cast first";
     case Domain::Integer: return "integers";
     case Domain::Bits: return "integers or bool";
+    case Domain::Bool: return "bool; compare (ne) first";
     default: return "any dtype";
   }
 }
@@ -269,23 +270,9 @@ Type infer_view(const Node& node, const Types& operands) {
 // --- reductions ------------------------------------------------------------------------------
 
 void check_reduced_dtype(const Node& node, const Types& operands) {
-  const DType dtype = operands[0].dtype;
-  switch (node.op) {
-    case Op::sum:
-    case Op::prod: return;
-    case Op::sum_exp:
-      if (!is_float(dtype)) reject(node, operands, "takes floats; cast first");
-      return;
-    case Op::any:
-    case Op::all:
-      if (dtype != DType::boolean) reject(node, operands, "takes bool; compare (ne) first");
-      return;
-    default: return require_number(node, operands);
-  }
-}
-
-bool needs_an_element(Op op) {
-  return op == Op::max || op == Op::min || op == Op::argmax || op == Op::argmin;
+  const Domain domain = reduction_info(node.op).domain;
+  if (domain == Domain::Number) return require_number(node, operands);
+  if (!accepts(domain, operands[0].dtype)) reject(node, operands, "takes ", wanted(domain));
 }
 
 Type infer_reduction(const Node& node, const Types& operands) {

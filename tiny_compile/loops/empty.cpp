@@ -32,9 +32,9 @@ Scalar constant_of(const Step& step) {
 }  // namespace
 
 Literal of_nothing(Op op, DType dtype) {
-  if (op == Op::max || op == Op::min || op == Op::argmax || op == Op::argmin)
-    fail("an axis is empty, which has no ", info(op).name);
-  return Literal::of(dtype, op == Op::prod || op == Op::all ? 1 : 0);
+  if (needs_an_element(op)) fail("an axis is empty, which has no ", info(op).name);
+  const Literal nothing = identity(op, dtype);
+  return nothing.is(-0.0) ? Literal::of(dtype, 0) : nothing;
 }
 
 Kernel without_empty_loops(const Kernel& kernel) {

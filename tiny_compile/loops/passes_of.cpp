@@ -97,8 +97,7 @@ DType accumulator(Op op, DType operand) {
 }
 
 bool is_exact(Op op, DType accumulated) {
-  const bool rounds = op == Op::sum || op == Op::prod || op == Op::sum_exp;
-  return !rounds || !is_float(accumulated);
+  return !is_float(accumulated) || !is_reduction(op) || needs_an_element(op);
 }
 
 std::vector<std::vector<int>> passes_of(const Kernel& kernel) {

@@ -145,29 +145,26 @@ std::vector<bool> buffers_written(const Program& program, const Kernel& kernel) 
   return written;
 }
 
-Literal identity(Op reduction, DType dtype) {
+Literal identity(Op op, DType dtype) {
+  if (is_reduction(op) && reduction_info(op).result != ReducedTo::Place) op = pairwise(op);
   const bool floating = is_float(dtype);
   const bool is_unsigned = category(dtype) == Category::Unsigned;
   const int bits = static_cast<int>(8 * size_of(dtype));
-  switch (reduction) {
-    case Op::sum:
-    case Op::sum_exp: return Literal::of(dtype, -0.0);
-    case Op::prod:
-    case Op::all: return Literal::of(dtype, 1);
-    case Op::max:
+  switch (op) {
+    case Op::add: return Literal::of(dtype, -0.0);
+    case Op::mul: return Literal::of(dtype, 1);
+    case Op::bitwise_and: return Literal::of_integer(dtype, -1);
     case Op::maximum:
     case Op::cummax:
       if (floating) return Literal::of(dtype, -__builtin_inf());
       return Literal::of_integer(dtype, is_unsigned ? 0 : -(int64_t{1} << (bits - 2)) * 2);
-    case Op::min:
     case Op::minimum:
     case Op::cummin:
       if (floating) return Literal::of(dtype, __builtin_inf());
       if (is_unsigned) return Literal::of_unsigned(dtype, ~uint64_t{0} >> (64 - bits));
       return Literal::of_integer(dtype, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1));
     default:
-      return is_scan(reduction) || is_scatter(reduction) ? scan_identity(reduction, dtype)
-                                                         : Literal::of(dtype, 0);
+      return is_scan(op) || is_scatter(op) ? scan_identity(op, dtype) : Literal::of(dtype, 0);
   }
 }
 

@@ -231,7 +231,7 @@ std::vector<bool> buffers_written(const Program& program, const Kernel& kernel);
 std::vector<bool> reachable(const Kernel& kernel,
                             const Step& step);  // scalars a step evaluates
 
-Literal identity(Op reduction, DType dtype);  // -0.0 for sum, -inf for max, ...
+Literal identity(Op op, DType dtype);  // -0.0 for sum, -inf for max, ...
 
 // loops/sizes.cpp -------------------------------------------------------------------------------
 std::vector<Expr> sizes(const Program& program);  // symbolic ones, in order of appearance

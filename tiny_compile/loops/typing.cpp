@@ -49,17 +49,6 @@ std::string of_load(const Program& program, const Kernel& kernel, int id) {
              : "";
 }
 
-bool takes(Op reduction, DType dtype) {
-  switch (reduction) {
-    case Op::sum:
-    case Op::prod: return true;
-    case Op::any:
-    case Op::all: return dtype == DType::boolean;
-    case Op::sum_exp: return is_float(dtype);
-    default: return dtype != DType::boolean;
-  }
-}
-
 // A half's reduction may keep what it accumulates in: f32.
 bool may_give(DType dtype, DType result) {
   return dtype == result || dtype == compute_type(result);
@@ -74,7 +63,8 @@ std::string of_register(const Kernel& kernel, const Step& step) {
   }
   if (has_running_results(step.op)) return "";  // a total: see why_wrong_scan
   if (!is_reduction(step.op)) return str(info(step.op).name, " is no reduction");
-  if (!takes(step.op, dtype)) return str(info(step.op).name, " of ", dtype);
+  if (!accepts(reduction_info(step.op).domain, dtype))
+    return str(info(step.op).name, " of ", dtype);
   const DType result = reduction_result(step.op, dtype);
   return may_give(step.dtype, result) ? "" : str("gives ", step.dtype, ", not ", result);
 }

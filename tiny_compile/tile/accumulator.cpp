@@ -7,20 +7,6 @@
 #include "tiny_compile/loops/passes_of.h"
 
 namespace tiny_compile {
-Op pairwise(Op reduction) {
-  switch (reduction) {
-    case Op::sum:
-    case Op::sum_exp: return Op::add;
-    case Op::prod: return Op::mul;
-    case Op::max: return Op::maximum;
-    case Op::min: return Op::minimum;
-    case Op::any: return Op::bitwise_or;
-    case Op::all: return Op::bitwise_and;
-    default: CHECK(false, "no pairwise op for ", info(reduction).name);
-  }
-  return Op::add;
-}
-
 namespace {
 
 // The better of two and its place: NaN beats all, and of equals the first is taken.

@@ -55,9 +55,6 @@ Body copy(Tile& tile, const Accumulator& to, const Expr& at, const Accumulator& 
 Body combine(Tile& tile, const Accumulator& all, const Expr& at, const Accumulator& other,
              const Expr& place, const Expr& lane_xor = 0);
 
-// The scalars' op that makes one result of two.
-Op pairwise(Op reduction);
-
 // A register of an accumulator without elements.
 Body set_identity(Tile& tile, const Accumulator& all, const Expr& at);
 // Accumulates `value`, the element number `place`, into an accumulator of its own.
