@@ -143,6 +143,8 @@ TEST_CASE("tc refuses a schedule that it cannot obey, with all stages and with o
     CHECK_THAT(problems(target, "columns lanes=24"), ContainsSubstring("lanes=24: a power"));
     CHECK_THAT(problems(target, "columns lanes=0"), ContainsSubstring("lanes=0: a power"));
     CHECK_THAT(problems(target, "columns vector=4"), ContainsSubstring("no field 'vector'"));
+    CHECK_THAT(problems(target, "rows vector=3"), ContainsSubstring("no field 'vector'"));
+    CHECK_THAT(problems(target, "rows warps=100"), ContainsSubstring("no field 'warps'"));
   }
   CHECK_THAT(problems("", "rows grain=3"), ContainsSubstring("grain=3 is for"));
   CHECK(problems(" on cuda", "columns").empty());

@@ -82,6 +82,25 @@ TEST_CASE("layouts that no block could follow are refused with a reason", "[loop
                   "expected one of grid, cluster, warp, lane, register, vector, serial");
 }
 
+TEST_CASE("no edited layout of rows of 1024 reads past them or divides by nothing",
+          "[loops][layouts]") {
+  const auto refuse = [](const std::string& layouts, const std::string& message) {
+    INFO(layouts);
+    REQUIRE_THROWS_WITH(
+        parse_program("program f on cuda {\n  input x: f32[64,1024]\n  output y: f32[64,1024]\n"
+                      "  kernel k rows(i0: 64) {\n    store y[i0*1024 + j0] for (j0: 1024) = "
+                      "load x[i0*1024 + j0]\n    schedule layouts rows grid loop " +
+                      layouts + "\n  }\n  launch k\n  return y\n}\n"),
+        ContainsSubstring(message));
+  };
+  refuse("register 8 · lane 32 · vector 3", "vector 3: no power of two");
+  refuse("warp 100 · lane 32", "block has at most 32 warps");
+  refuse("register 16 · warp 100", "warp 100: no power of two");
+  refuse("register 32 · warp 128", "block has at most 32 warps");
+  refuse("register 32 · lane 0", "a part's extent must be in 1..");
+  refuse("register 32 · lane 32 from 0", "a part's place must be in 1..");
+}
+
 TEST_CASE("turns of sums of exponentials are of whole chunks", "[loops][layouts]") {
   const auto refuse = [](const std::string& schedule, const std::string& message) {
     std::string text = columns(schedule);
