@@ -83,7 +83,7 @@ std::pair<Tensor, BatchStatistics> BatchNorm::operator()(const Operand& x,
   const Tensor given = x.captured();
   if (mode == Mode::Evaluation)
     return {batch_norm(given, running.mean, running.variance, weight, bias, eps), running};
-  const bool is_half = size_of(given.dtype()) == 2;  // its sums are f32's
+  const bool is_half = tiny_compile::is_half(given.dtype());  // its sums are f32's
   const Tensor v = is_half ? given.to(DType::f32) : given;
   const Axes axes = batch_axes(v, x.where);
   const Tensor centre = mean(v, axes), variance = var(v, axes, 0);
