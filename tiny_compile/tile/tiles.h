@@ -1,6 +1,5 @@
-// A Program whose kernels of points, of a GPU's products and scans, and under layouts, are tile programs: what the
-// stage `tile` makes, and `emit` writes. Kernels of other schedules go through as they are, and are still written by
-// families of their own in codegen/.
+// A Program and its kernels as tile programs: what the stage `tile` makes, and `emit` writes line by line. Two kinds
+// of kernels have none: calls of a vendor's library, and those without rows, which nothing has to run.
 #pragma once
 
 #include <optional>
@@ -32,8 +31,8 @@ struct Scheduled {
 };
 Scheduled scheduled(const Tiles& tiles, size_t kernel, int sized = -1);
 
-// Whether its schedule has layouts, or it is of points (tile/points.h on a CPU, tile/packs.h), of rows or
-// columns on a CPU (tile/rows.h), or a product or a scan on a GPU (tile/products.h, tile/scans.h).
+// Whether it has rows and is no call of a vendor's library. Which module lowers it: points (of a CPU), packs (of
+// a GPU), rows, columns, products, panel_products, scans, sorts, scatters, or lower (layouts).
 bool becomes_tile(const Program& program, const Kernel& kernel);
 
 bool has_tile(const Tiles& tiles);
