@@ -123,6 +123,19 @@ TEST_CASE("tc obeys the schedule that a program has", "[tc]") {
   CHECK(tc({"bench", "-"}, recomputing).code == 0);
 }
 
+TEST_CASE("tc obeys a line that is edited behind the last stage", "[tc]") {
+  const std::string sum =
+      "graph f(%0 x: f32[4194304]) {\n  %1: f32[] = sum %0 {axes=[0]}\n  return %1\n}\n";
+  const std::string planned =
+      tc({"print", "-", "--until=plan_memory", "--target=cuda"}, sum).out;
+  const size_t at = planned.find("early=1");
+  REQUIRE(at != std::string::npos);
+  const std::string edited = std::string(planned).replace(at, 7, "early=0");
+  CHECK(tc({"print", "-", "--until=plan_memory"}, edited).out == edited);
+  CHECK_THAT(tc({"emit", "-"}, planned).out, ContainsSubstring("tc_has_waited()"));
+  CHECK_THAT(tc({"emit", "-"}, edited).out, !ContainsSubstring("tc_has_waited()"));
+}
+
 TEST_CASE("tc refuses a schedule that it cannot obey, with all stages and with one", "[tc]") {
   const auto text = [](const std::string& target, const std::string& schedule) {
     return "program f" + target +

@@ -22,7 +22,7 @@ Staged on_cuda(const std::function<Tensors(std::span<const Tensor>)>& function,
 
 std::vector<bool> early_in(const Program& program) {
   std::vector<bool> early;
-  for (const Kernel& kernel : program.kernels) early.push_back(schedule_of(kernel).early);
+  for (const Kernel& kernel : program.kernels) early.push_back(is_early(schedule_of(kernel)));
   return early;
 }
 
@@ -50,6 +50,26 @@ TEST_CASE("the finish of a sum starts early, and its text waits", "[early]") {
             .starts_with("  if (!tc_has_waited()) return;\n  tc_let_next();\n"));
 }
 
+TEST_CASE("a line that says early is left as it is", "[early]") {
+  const std::string planned =
+      print(on_cuda([](auto x) { return Tensors{x[0].sum()}; }, {kLong}).program);
+  const size_t at = planned.find(" early=1\n");
+  REQUIRE(at != std::string::npos);
+  const std::string off = std::string(planned).replace(at, 9, " early=0\n"),
+                    unsaid = std::string(planned).replace(at, 9, "\n");
+  const size_t first = unsaid.find('\n', unsaid.find("    schedule "));
+  const std::string on = std::string(unsaid).insert(first, " early=1");  // of many blocks
+  const auto planned_again = [](const std::string& text) {
+    return print(plan_memory(parse_program(text)));
+  };
+  for (const std::string& text : {planned, off}) CHECK(planned_again(text) == text);
+  CHECK(planned_again(unsaid) == planned);
+  CHECK(early_in(parse_program(planned_again(on))) == std::vector<bool>{true, true});
+  const Staged without = run_pipeline(default_pipeline(), parse_program(off), true);
+  CHECK_FALSE(without.source.kernels[1].early);
+  CHECK(without.source.text.find("tc_has_waited") == std::string::npos);
+}
+
 TEST_CASE("what stands alone neither waits nor lets others start", "[early]") {
   const Staged one = on_cuda([](auto x) { return Tensors{exp(x[0])}; }, {kLong});
   CHECK(one.source.text.find("tc_let_next") == std::string::npos);
@@ -66,7 +86,7 @@ TEST_CASE("many blocks do not start early, not in one launch either", "[early]")
   const Program program = on_cuda(twice, inputs).program;
   const std::vector<int>& last = program.launches.back();
   REQUIRE(last.size() == 40);
-  for (int k : last) CHECK_FALSE(schedule_of(program.kernels[k]).early);
+  for (int k : last) CHECK_FALSE(is_early(schedule_of(program.kernels[k])));
 }
 
 TEST_CASE("equal kernels stay in one launch", "[early][group_launches]") {
@@ -91,7 +111,7 @@ TEST_CASE("what a schedule for some sizes starts early, others let start", "[ear
   const auto start_sized = [](const Program& program) {
     Program changed = program;
     for (Kernel& kernel : changed.kernels) {
-      for (SizedSchedule& one : kernel.sized) one.schedule.early = true;
+      for (SizedSchedule& one : kernel.sized) one.schedule.early = Early::Yes;
     }
     return changed;
   };
@@ -109,7 +129,7 @@ TEST_CASE("early is refused where nothing reads it", "[early]") {
   const Program program = on_cuda([](auto x) { return Tensors{x[0].sum()}; }, {kLong}).program;
   for (const Strategy strategy : {Strategy::Rows, Strategy::Columns, Strategy::Tiles}) {
     Program changed = program;
-    changed.kernels[1].schedule = Schedule{.strategy = strategy, .early = true};
+    changed.kernels[1].schedule = Schedule{.strategy = strategy, .early = Early::Yes};
     CHECK_THAT(why_illegal(changed, changed.kernels[1]), ContainsSubstring("early"));
   }
   Program on_cpu =
@@ -117,6 +137,6 @@ TEST_CASE("early is refused where nothing reads it", "[early]") {
                    trace([](auto x) { return Tensors{x[0].sum()}; }, Tensors{kLong}, "f").graph,
                    true, Target::Cpp)
           .program;
-  on_cpu.kernels[0].schedule->early = true;
+  on_cpu.kernels[0].schedule->early = Early::Yes;
   CHECK_THAT(why_illegal(on_cpu, on_cpu.kernels[0]), ContainsSubstring("early"));
 }

@@ -176,10 +176,10 @@ KernelEntry add_kernel(Functions& functions, const Tiles& tiles, size_t number,
 
 // Whether something is started while its kernels run: what hands over what they found, or one of them.
 bool starts_early(const Program& program) {
-  const auto is_early = [](const SizedSchedule& one) { return one.schedule.early; };
+  const auto starts = [](const SizedSchedule& one) { return is_early(one.schedule); };
   return std::any_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel& kernel) {
-    return can_fail(kernel) || schedule_of(kernel).early ||
-           std::any_of(kernel.sized.begin(), kernel.sized.end(), is_early);
+    return can_fail(kernel) || is_early(schedule_of(kernel)) ||
+           std::any_of(kernel.sized.begin(), kernel.sized.end(), starts);
   });
 }
 

@@ -422,7 +422,7 @@ KernelEntry write_cuda_tile(CudaText& text, const Tile& tile, const std::string&
   KernelEntry entry = text.begin(function, tile.grid * tile.cluster, 32 * tile.warps,
                                  tile.cluster, tile.resident);
   entry.shared = asked_bytes(tile);
-  entry.early = schedule_of(tile.kernel).early;
+  entry.early = is_early(schedule_of(tile.kernel));
   if (entry.early) text.out.line("if (!" + text.calls("tc_has_waited") + "()) return;");
   if (text.lets_next) text.out.line(text.calls("tc_let_next") + "();");
   TileWriter(text, tile).write();

@@ -4,7 +4,8 @@
 //   launch sum_1_finish   schedule layouts .. early=1: 4 blocks, which are there when the sums are
 //
 // A sum's finish is done .2 to 1.1 us sooner (H200). Many blocks would lose: each that has waited finds nothing
-// in L1, and behind few there is less to hide. Equal kernels of a launch stay equal.
+// in L1, and behind few there is less to hide. Equal kernels of a launch stay equal. A line that says early=0 or
+// early=1 is left as it is.
 #include "tiny_compile/loops/early.h"
 
 #include "tiny_compile/loops/laid_out.h"
@@ -35,7 +36,8 @@ Program start_early(Program program) {
     if (!are_few(program, program.launches[n])) continue;
     for (int k : program.launches[n]) {
       Schedule schedule = schedule_of(program.kernels[k]);
-      schedule.early = true;
+      if (schedule.early != Early::Unsaid) continue;
+      schedule.early = Early::Yes;
       program.kernels[k].schedule = schedule;
     }
   }

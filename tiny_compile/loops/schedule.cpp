@@ -18,7 +18,8 @@ const char* name_of(Strategy strategy) {
 
 namespace {
 
-using Member = std::variant<int Schedule::*, int64_t Schedule::*, bool Schedule::*>;
+using Member = std::variant<int Schedule::*, int64_t Schedule::*, bool Schedule::*,
+                            Early Schedule::*>;
 
 // All that a new field needs beside its member and its reader.
 struct Row {
@@ -68,12 +69,16 @@ const std::vector<Row>& table() {
   return kRows;
 }
 
+int64_t number_of(int64_t value) { return value; }
+int64_t number_of(Early early) { return early == Early::Unsaid ? -1 : early == Early::Yes; }
+
 int64_t value_of(const Schedule& schedule, const Member& member) {
-  return std::visit([&](auto at) { return static_cast<int64_t>(schedule.*at); }, member);
+  return std::visit([&](auto at) { return number_of(schedule.*at); }, member);
 }
 
 FieldValues values_of(const Row& row) {
-  const bool is_flag = std::holds_alternative<bool Schedule::*>(row.member);
+  const bool is_flag = std::holds_alternative<bool Schedule::*>(row.member) ||
+                       std::holds_alternative<Early Schedule::*>(row.member);
   return is_flag ? FieldValues{FieldValues::Range, 0, 1} : row.values;
 }
 
@@ -82,6 +87,9 @@ void set(int& field, int64_t value) {
 }
 void set(int64_t& field, int64_t value) { field = value; }
 void set(bool& field, int64_t value) { field = value != 0; }
+void set(Early& field, int64_t value) {
+  field = value < 0 ? Early::Unsaid : value > 0 ? Early::Yes : Early::No;
+}
 
 }  // namespace
 

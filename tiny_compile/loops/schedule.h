@@ -26,6 +26,10 @@ struct Program;
 //              change bits; only where the Program leaves products to it
 enum class Strategy : uint8_t { Pointwise, Rows, Columns, Tiles, Layouts, Library };
 
+// Whether a kernel starts while those before it still run. Where a line does not say, plan_memory says Yes where
+// that is worth it (early.h).
+enum class Early : uint8_t { Unsaid, Yes, No };
+
 // Each field belongs to the generators and strategies that read it (fields(), below); elsewhere it
 // keeps its default.
 struct Schedule {
@@ -62,7 +66,7 @@ struct Schedule {
   int resident = 0;  // blocks that a multiprocessor holds at least; 0: the compiler's
   // Pointwise of a GPU, and Layouts: started while the kernels before it still run (from sm_90 on; others
   // start it behind them). It waits for them itself
-  bool early = false;
+  Early early = Early::Unsaid;
   Layout rows{};  // of the flat index of the row axes
   // Layouts
   int ahead = 0;  // blocks, or clusters, until what they ask for is read; 0: none asks
@@ -90,6 +94,8 @@ struct SizedSchedule {
 
 const char* name_of(Strategy strategy);  // "pointwise"
 
+inline bool is_early(const Schedule& schedule) { return schedule.early == Early::Yes; }
+
 // Which values a field may have.
 struct FieldValues {
   enum Kind { Range, Powers, Ends } kind = Range;  // Powers: of two; Ends: least or most alone
@@ -104,7 +110,7 @@ struct FieldReader {
 };
 
 // A field as the text has it, which values it may have, and who reads it: a row of the table in
-// schedule.cpp. The printer, the parser, the verifier and the search go by it.
+// schedule.cpp. The printer, the parser, the verifier and the search go by it. What a line does not say is -1.
 struct ScheduleField {
   const char* name;
   int64_t value, otherwise;  // the default
