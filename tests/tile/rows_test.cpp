@@ -283,10 +283,11 @@ TEST_CASE("updates go one after the other, thousands by chunks", "[tile][rows]")
   CHECK_THAT(text, ContainsSubstring("update scatter_add $") &&
                        ContainsSubstring("x left < 3: y[at0*20 + start] = values") &&
                        ContainsSubstring("x16 of -start + stop"));
-  for (const char* schedule : {"rows", "columns lanes=16"}) {
+  for (const std::string schedule : {"rows", "columns lanes=16"}) {
     for (const bool shared : {true, false}) {
       for (const int64_t updates : {1, 100, 1025, 2500}) {
         INFO(schedule << ", " << shared << ", " << updates);
+        if (schedule != "rows" && !shared && updates > 1024) continue;
         check_row(updated("scatter_add", "f32", updates, shared, schedule), true);
         check_row(updated("scatter_add", "bf16", updates, shared, schedule), updates > 2000);
         check_row(updated("scatter_max", "i32", updates, shared, schedule), updates < 1000);
@@ -297,14 +298,34 @@ TEST_CASE("updates go one after the other, thousands by chunks", "[tile][rows]")
 }
 
 TEST_CASE("rows whose places do not lie side by side are no lanes", "[tile][rows]") {
-  check_row(
-      steps_of_rows("  input k: i64[2000]\n  input d: f32[128000]\n  output y: f32[320]\n",
-                    "i0: 64",
-                    "    store y[i0 + (i0/8)*32 + j0*8] for (j0: 5) = f32 0.0\n"
-                    "    scatter y[i0 + (i0/8)*32 + at0*8; at0 = remainder(load k[j1], "
-                    "i64 5) < 5] for (j1: 2000) = scatter_add load d[j1*64 + i0]\n",
-                    "y", "columns lanes=16"),
-      true);
+  const auto apart = [](const std::string& schedule) {
+    return steps_of_rows("  input k: i64[2000]\n  input d: f32[128000]\n  output y: f32[320]\n",
+                         "i0: 64",
+                         "    store y[i0 + (i0/8)*32 + j0*8] for (j0: 5) = f32 0.0\n"
+                         "    scatter y[i0 + (i0/8)*32 + at0*8; at0 = remainder(load k[j1], "
+                         "i64 5) < 5] for (j1: 2000) = scatter_add load d[j1*64 + i0]\n",
+                         "y", schedule);
+  };
+  const std::string why = "schedule columns is for";
+  check_row(apart("rows"), true);
+  CHECK_THROWS_WITH(apart("columns lanes=16"), ContainsSubstring(why));
+  CHECK_THROWS_WITH(updated("scatter_add", "f32", 1025, false, "columns lanes=16"),
+                    ContainsSubstring(why));
+}
+
+TEST_CASE("a strip has the lanes that its line says, or is refused", "[tile][rows]") {
+  const auto strips = [](int lanes) {
+    return updated("scatter_add", "f32", 2500, true, str("columns lanes=", lanes));
+  };
+  CHECK_THAT(print(lower_to_tiles(strips(128))), ContainsSubstring(": f32[131072]\n"));
+  CHECK_THROWS_WITH(strips(256),
+                    ContainsSubstring("schedule columns lanes=256: arrays of 1056768 bytes, L2 "
+                                      "has 1048576"));
+  const Graph graph = parse_graph(
+      "graph f(%0 x: f32[4096], %1 k: i64[2500,1], %2 d: f32[2500,4096]) {\n"
+      "  %3: i64[2500,4096] = expand %1\n  %4: f32[3,4096] = expand %0\n"
+      "  %5: f32[3,4096] = scatter_add %4, %3, %2 {axis=0}\n  return %5\n}\n");
+  CHECK_NOTHROW(run_pipeline(default_pipeline(), graph, true, parse_machine("cpu:1")));
 }
 
 TEST_CASE("a place that is none changes nothing, and is told", "[tile][rows]") {

@@ -20,6 +20,7 @@
 #include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
+#include "tiny_compile/loops/strips.h"
 
 namespace tiny_compile {
 namespace {
@@ -45,7 +46,7 @@ bool takes(const FieldValues& values, int64_t value) {
 
 std::string why_wrong_fields(const Schedule& s) {
   for (const ScheduleField& field : fields(s)) {
-    if (!takes(field.values, field.value))
+    if (field.value != field.otherwise && !takes(field.values, field.value))
       return str(field.name, "=", field.value, ": ", range_text(field.values));
   }
   if (s.algorithm >= kMostAlgorithms)
@@ -165,6 +166,15 @@ std::string why_illegal_rows(const Program& program, const Kernel& kernel) {
   return reason.empty() ? why_illegal_sort(program, kernel) : reason;
 }
 
+// Columns of a CPU.
+std::string why_illegal_strips(const Program& program, const Kernel& kernel) {
+  const int lanes = kernel.schedule->lanes;
+  const int64_t bytes = strip_bytes(kernel).of(lanes);
+  return bytes <= program.machine.l2 ? ""
+                                     : str("schedule columns lanes=", lanes, ": arrays of ",
+                                           bytes, " bytes, L2 has ", program.machine.l2);
+}
+
 }  // namespace
 
 bool can_go_in_columns(const Program& program, const Kernel& kernel) {
@@ -182,6 +192,9 @@ bool can_go_in_columns(const Program& program, const Kernel& kernel) {
     if (count > (exponentials ? kChunk : kChunk * kChunk)) return false;
   }
   if (kernel.rows == 0) return false;
+  if (program.target == Target::Cpp &&
+      (!shares_places(kernel) || strip_bytes(kernel).of(kLeastLanes) > program.machine.l2))
+    return false;
   const Interval lanes = kernel.axes[kernel.rows - 1].extent.bounds();
   return (program.target == Target::Cpp ? lanes.high : lanes.low) >= 8;
 }
@@ -222,10 +235,12 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
                              : "schedule pointwise needs a row axis";
     case Strategy::Columns:
       if (can_go_in_columns(program, kernel))
-        return program.target == Target::Cpp ? "" : why_illegal_rows(program, kernel);
+        return program.target == Target::Cpp ? why_illegal_strips(program, kernel)
+                                             : why_illegal_rows(program, kernel);
       return "schedule columns is for 8 rows or more, without "
              "dots, folds and sorts, of at most "
-             "1048576 elements (sum_exp for cuda, or of a size: 1024)";
+             "1048576 elements (sum_exp for cuda, or of a size: 1024); on the CPU where L2 "
+             "holds 16 of them, and what they update in chunks lies side by side";
     case Strategy::Library: {
       const std::string reason = why_no_call(program, kernel);
       return reason.empty() ? "" : "schedule library " + reason;

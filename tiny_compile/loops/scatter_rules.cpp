@@ -8,7 +8,9 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/dot_axes.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/point_packs.h"
@@ -239,6 +241,24 @@ ScatterBy scatters_by(const Program& program, const Kernel& kernel) {
   if (is_pair && scatters_runs(program, kernel)) return ScatterBy::Runs;
   if (is_pair && scatters_to_tables(program, kernel)) return ScatterBy::Tables;
   return scatters_chunks(program, kernel) ? ScatterBy::Chunks : ScatterBy::Thread;
+}
+
+bool shares_places(const Kernel& kernel) {
+  const int lane = kernel.rows - 1;
+  const Expr row = kernel.axes[static_cast<size_t>(lane)].symbol();
+  const std::vector<uint64_t> axes = axes_of_scalars(kernel);
+  const auto differs = [&](int id) {  // between neighbouring rows
+    const std::vector<bool> parts = below(kernel, id);
+    for (size_t part = 0; part < parts.size(); part++) {
+      if (parts[part] && kernel.scalars[part].kind == ScalarKind::Register) return true;
+    }
+    return (axes[static_cast<size_t>(id)] >> lane & 1) != 0;
+  };
+  return std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    if (!goes_in_chunks(kernel, step)) return false;
+    return differs(step.other) || (step.mask >= 0 && differs(step.mask)) ||
+           coefficient(step.index, row) != 1 || depends_on(step.index - row, row.symbol());
+  });
 }
 
 bool goes_in_chunks(const Kernel& kernel, const Step& step) {

@@ -66,6 +66,10 @@ bool scatters_across(const Kernel& kernel);
 // Whether all updates of a step go to the row's one place.
 bool is_chain(const Kernel& kernel, const Step& step);
 
+// Whether neighbouring rows choose the same places for what goes in chunks, and lie side by side there: a CPU may
+// have them as lanes.
+bool shares_places(const Kernel& kernel);
+
 // Whether a step has more updates than a chunk, and their order shows.
 bool goes_in_chunks(const Kernel& kernel, const Step& step);
 

@@ -31,6 +31,7 @@
 #include "tiny_compile/loops/split_scan.h"
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
+#include "tiny_compile/loops/strips.h"
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/points.h"
@@ -140,6 +141,8 @@ int columns_lanes(const Machine& machine, const Kernel& kernel) {
   while (lanes > kLeastStrip && at_most(row_count(kernel)) * 4 / lanes < pieces) lanes /= 2;
   const int64_t chunks = ceil_divide(longest, kChunk);
   while (lanes > 16 && chunks * lanes > (1 << 16)) lanes /= 2;
+  const StripBytes arrays = strip_bytes(kernel);
+  while (lanes > kLeastLanes && arrays.of(lanes) > machine.l2) lanes /= 2;
   return static_cast<int>(lanes);
 }
 

@@ -20,6 +20,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/chunk_tree.h"
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/strips.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/row_exact.h"
 #include "tiny_compile/tile/stores.h"
@@ -29,18 +30,13 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kFew = 16;     // elements of a lane that registers hold
-constexpr int kInnerBits = 3;    // of the turns of an inner loop
-constexpr int kMostWritten = 6;  // ops of an element that is written up to sixteen times
+constexpr int kInnerBits = 3;  // of the turns of an inner loop
 
 int bits_of(int64_t count) {  // of numbers below it
   int bits = 0;
   while ((int64_t{1} << bits) < count) bits++;
   return bits;
 }
-
-// Strips of eight elements at most.
-int64_t strips_of(int64_t count) { return std::max<int64_t>(power_of_two_from(count) / 8, 1); }
 
 // --- strips ----------------------------------------------------------------------------------------
 
@@ -230,7 +226,7 @@ std::vector<int> values_of(RowReduction& x, Body& body, const Elements& all, int
 }  // namespace
 
 void plan_strips(RowTile& r, int64_t lanes) {
-  const int64_t unit = std::min(columns_unit(schedule_of(r.kernel)), lanes);
+  const int64_t unit = columns_unit(schedule_of(r.kernel));
   const int last = r.kernel.rows - 1;
   r.lanes = {r.kernel.axes[static_cast<size_t>(last)], lanes, unit};
   r.tile.units = ceil_div(r.lanes->axis.extent, unit);
@@ -258,21 +254,10 @@ Body over_strips(RowTile& r, const std::function<Body()>& steps) {
   return over_rows(r.program, r.kernel, r.tile, units, over);
 }
 
-bool takes_eights(const RowReduction& x) {
-  const auto computes = [&](int id) {
-    return x.rows.kernel.scalars[id].kind == ScalarKind::Apply;
-  };
-  return x.count.is_constant() &&
-         std::count_if(x.wanted.begin(), x.wanted.end(), computes) <= kMostWritten;
-}
+bool takes_eights(const RowReduction& x) { return takes_eights(x.rows.kernel, x.step); }
 
-int stack_for(RowReduction& x, int64_t count, int64_t chunks) {
-  const int64_t most = std::min(count, kChunk),
-                of_chunk = takes_eights(x) ? strips_of(most) : most,
-                of_parts = x.count.is_constant() ? strips_of(chunks) : chunks;
-  return scratch(
-      x.rows, str("stack_", x.type), x.type,
-      bits_of(std::max({of_chunk, of_parts, most / kChunk * strips_of(kChunk)})) + 1);
+int stack_for(RowReduction& x) {
+  return scratch(x.rows, str("stack_", x.type), x.type, stack_of_lane(x.rows.kernel, x.step));
 }
 
 Body tree_of_column(RowReduction& x, int stack, int most, const Expr& base, const Expr& count) {
@@ -321,8 +306,7 @@ Body tree_of_pieces(RowReduction& x, int level, int stack, const Expr& count,
 }
 
 bool has_few_elements(const RowReduction& x) {
-  return (x.rows.lanes || x.rows.is_alone()) && x.count.is_constant() &&
-         !x.count.is_constant(0) && x.count.constant() <= kFew && x.step.op != Op::sum_exp;
+  return (x.rows.lanes || x.rows.is_alone()) && has_few_elements(x.rows.kernel, x.step);
 }
 
 Body reduce_few(RowReduction& x, const std::function<void(Body&, int)>& each) {

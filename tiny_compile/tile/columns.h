@@ -14,8 +14,8 @@ Body over_strips(RowTile& r, const std::function<Body()>& steps);
 // Whether it takes eight elements of a lane at a time.
 bool takes_eights(const RowReduction& x);
 
-// An array for tree_of_column and tree_of_parts, of at most so many elements in so many chunks.
-int stack_for(RowReduction& x, int64_t count, int64_t chunks);
+// An array for tree_of_column and tree_of_parts.
+int stack_for(RowReduction& x);
 
 // stack[own_place(0)] = what elements `base` .. base + count - 1, at most 1024, come to; of sum_exp their
 // exponentials, each less the lane's own element of the array `most`.

@@ -16,6 +16,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/strips.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_alone.h"
@@ -30,18 +31,13 @@ constexpr int64_t kMostParts = 1 << 16;  // chunks' results side by side
 
 // --- chunks' results -------------------------------------------------------------------------------
 
-// Room for a tree over so many.
-int64_t room_for(int64_t count) {
-  return count <= kChunk ? power_of_two_from(count) : ceil_divide(count, kChunk) * kChunk;
-}
-
 // The arrays of chunks' results, of each 1024 chunks' results, ..., for a row of so many chunks.
 std::vector<int> part_arrays(RowReduction& x, int64_t chunks) {
   std::vector<int> levels;
   for (bool more = true; more; chunks = ceil_divide(chunks, kChunk)) {
     more = chunks > kMostParts;
     levels.push_back(scratch(x.rows, str("part", levels.size(), "_", x.type), x.type,
-                             more ? kChunk : room_for(chunks)));
+                             more ? kChunk : room_for_tree(chunks)));
   }
   return levels;
 }
@@ -101,7 +97,7 @@ int add_exponentials(RowReduction& x, Body& body, int values, const Expr& count)
   RowTile& r = x.rows;
   const int most =
       scratch(r, str("most_", x.type), x.type,
-              count.is_constant(kChunk) ? kChunk / 8 : room_for(count.bounds().high));
+              count.is_constant(kChunk) ? kChunk / 8 : room_for_tree(count.bounds().high));
   const Axis lanes = {r.index("l", count.bounds().high).name(), count.bounds().high};
   const Expr l = lanes.symbol();
   if (count.is_constant(kChunk)) {
@@ -233,18 +229,18 @@ void count_row(RowReduction& x, Body& body) {
 }
 
 Chunks arrays_for(RowReduction& x, int64_t count) {
-  const int64_t chunks =
-      x.count.is_constant() ? ceil_divide(count, kChunk) : count / kChunk + (count > kChunk);
+  const int64_t chunks = most_chunks(x.count);
   Chunks all;
   if (chunks > 1) all.parts = part_arrays(x, chunks);
   if (x.rows.lanes)
-    all.values = stack_for(x, count, chunks);
+    all.values = stack_for(x);
   else
-    all.values = scratch(x.rows, str("t_", x.type), x.type, room_for(std::min(count, kChunk)));
+    all.values =
+        scratch(x.rows, str("t_", x.type), x.type, room_for_tree(std::min(count, kChunk)));
   if (x.rows.lanes && x.step.op == Op::sum_exp)
     all.chunk_most = scratch(x.rows, str("most_", x.type), x.type, 1);
   if (x.step.op != Op::sum_exp || all.parts.size() != 1) return all;
-  all.most = scratch(x.rows, str("mosts_", x.type), x.type, room_for(chunks));
+  all.most = scratch(x.rows, str("mosts_", x.type), x.type, room_for_tree(chunks));
   all.largest = scratch(x.rows, str("largest_", x.type), x.type, 1);
   return all;
 }

@@ -192,20 +192,6 @@ class RowUpdates {
 
 }  // namespace
 
-bool shares_places(const Kernel& kernel) {
-  const int lane = kernel.rows - 1;
-  const Expr row = kernel.axes[static_cast<size_t>(lane)].symbol();
-  const std::vector<uint64_t> needs = needs_of(kernel);
-  const uint64_t own = kRegisters | uint64_t{1} << lane;
-  return std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
-    if (step.kind != StepKind::Scatter || !goes_in_chunks(kernel, step)) return false;
-    const bool chooses =
-        (needs[step.other] & own) != 0 || (step.mask >= 0 && (needs[step.mask] & own) != 0);
-    return chooses || coefficient(step.index, row) != 1 ||
-           depends_on(step.index - row, row.symbol());
-  });
-}
-
 Body update_row(RowTile& r, int number) { return RowUpdates(r, number).lower(); }
 
 }  // namespace tiny_compile

@@ -5,9 +5,6 @@
 
 namespace tiny_compile {
 
-// Whether rows side by side choose the same places, and may be lanes.
-bool shares_places(const Kernel& kernel);
-
 // What a row does for its Scatter step of this number.
 Body update_row(RowTile& r, int number);
 

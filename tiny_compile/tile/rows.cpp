@@ -21,6 +21,7 @@
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/loops/sort_rules.h"
+#include "tiny_compile/loops/strips.h"
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_dots.h"
 #include "tiny_compile/tile/row_reductions.h"
@@ -246,10 +247,11 @@ Tile lower_rows(const Program& program, const Kernel& kernel, const Turns& turns
   return numbered(std::move(r.tile), kernel.scalars.size());
 }
 
-int64_t bytes_of_arrays(const Tile& tile) {
+// Legality has counted them (loops/strips.h).
+bool has_counted_arrays(const Tile& tile, const Kernel& kernel, int64_t lanes) {
   int64_t bytes = 0;
   for (const Array& array : tile.arrays) bytes += bytes_of(array).constant();
-  return bytes;
+  return bytes == strip_bytes(kernel).of(lanes);
 }
 
 }  // namespace
@@ -270,12 +272,10 @@ bool has_rows(const Program& program, const Kernel& kernel) {
 Tile lower_rows(const Program& program, const Kernel& kernel) {
   const Schedule schedule = schedule_of(kernel);
   if (program.target == Target::Cuda) return lower_rows(program, kernel, {0, true});
-  if (schedule.strategy == Strategy::Rows || sorts(kernel) || !shares_places(kernel))
-    return lower_rows(program, kernel, {});
-  for (int64_t lanes = schedule.lanes;; lanes /= 2) {
-    Tile tile = lower_rows(program, kernel, {lanes});
-    if (lanes == 1 || bytes_of_arrays(tile) <= program.machine.l2) return tile;
-  }
+  if (schedule.strategy == Strategy::Rows) return lower_rows(program, kernel, {});
+  Tile tile = lower_rows(program, kernel, {schedule.lanes});
+  CHECK(has_counted_arrays(tile, kernel, schedule.lanes));
+  return tile;
 }
 
 Expr grain_of(const Kernel& kernel) {
