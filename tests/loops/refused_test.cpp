@@ -303,9 +303,36 @@ TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused
                   "schedule keep=0 is for rows on the CPU, layouts on cuda");
   require_refused(with_schedule("columns grain=4", cuda),
                   "schedule grain=4 is for pointwise, rows, columns, tiles on the CPU");
-  require_accepted(with_schedule("rows keep=0 unroll=8 stream=1 grain=4"));
+  require_refused(with_schedule("columns stream=1"),
+                  "schedule stream=1 is for pointwise, rows on the CPU");
+  require_refused(with_schedule("rows early=0"),
+                  "schedule early=0 is for pointwise, layouts on cuda");
+  require_accepted(with_schedule("rows keep=0 unroll=8 grain=4"));
   require_accepted(with_schedule("rows", cuda));
   require_accepted(with_schedule("columns", cuda));
+}
+
+TEST_CASE("results that cannot go past the caches are not asked to", "[loops][refused]") {
+  const std::string why = "stream=1: no results lie in lines along their loop, unread";
+  const auto points = [](const std::string& index, const std::string& machine = "") {
+    return "program f" + machine +
+           " {\n  input x: f32[20,30]\n  output y: f32[20,30]\n  kernel k rows(i0: 20, i1: 30) "
+           "{\n    store y[" +
+           index + "] = exp(load x[i0*30 + i1])\n    schedule pointwise stream=1\n  }\n  " +
+           "launch k\n  return y\n}";
+  };
+  require_accepted(points("i0*30 + i1"));
+  require_refused(points("i1*20 + i0"), why);
+  require_refused(points("i0*30 - i1 + 29"), why);
+  require_refused(points("i0*30 + i1", " for mine cores=1 l1=511"), why);
+  require_refused(with_schedule("rows stream=1"), why);  // a result a row
+  const std::string one_of_two = one_kernel(
+      "    r0: f32 = sum(j0: 16) load x0[j0]\n    store y[i0] = r0\n    store z[i0*16 + "
+      "j0] for (j0: 16) = mul(load x0[j0], r0)\n    schedule rows stream=1");
+  std::string two = one_of_two;
+  two.insert(two.find("  output y"), "  output z: f32[256]\n");
+  two.replace(two.find("return y"), 8, "return z, y");
+  require_accepted(two);
 }
 
 TEST_CASE("buffers that no memory can be are refused", "[loops][refused]") {

@@ -3,6 +3,7 @@
 
 #include "tests/fuzz/random_graph.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/streamed_stores.h"
 
 namespace tiny_compile {
 
@@ -13,7 +14,7 @@ inline Program random_points(uint64_t seed, int size) {
           .program;
   for (Kernel& kernel : program.kernels)
     if (seed % 2 && kernel.schedule->strategy == Strategy::Pointwise)
-      kernel.schedule->stream = true;
+      kernel.schedule->stream = has_streamed_stores(program, kernel, *kernel.schedule);
   return program;
 }
 

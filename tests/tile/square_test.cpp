@@ -3,6 +3,7 @@
 #include "tests/catch.h"
 #include "tests/tile/cpp_tiles.h"
 #include "tiny_compile/cli/inputs.h"
+#include "tiny_compile/schedule/policy.h"
 #include "tiny_compile/tile/interpreter.h"
 #include "tiny_compile/tile/verify.h"
 #include "tiny_compile/tiny_compile.h"
@@ -86,13 +87,24 @@ TEST_CASE("squares are transposed by vectors as wide as the machine's",
 }
 
 TEST_CASE("squares that L2 does not hold are not made", "[tile][points][cpp_turned]") {
-  const auto text_on = [](const char* machine) {
-    const Tiles tiles = lower_to_tiles(added("f32", 1, 300, 150, "", machine));
+  const auto text_on = [](const std::string& machine, const char* schedule) {
+    const Tiles tiles = lower_to_tiles(added("f32", 1, 300, 150, schedule, " for " + machine));
     CHECK_NOTHROW(verify(tiles));
     return print(tiles);
   };
-  CHECK_THAT(text_on(" for mine cores=1 l2=65536"), ContainsSubstring("turned"));
-  CHECK_THAT(text_on(" for mine cores=1 l2=65535"), !ContainsSubstring("turned"));
+  const std::string large = "mine cores=1 l2=65536", small = "mine cores=1 l2=65535";
+  CHECK_THAT(text_on(large, ""), ContainsSubstring("turned"));
+  CHECK_THAT(text_on(large, " keep=0"), !ContainsSubstring("turned"));
+  CHECK_THAT(text_on(small, " keep=0"), !ContainsSubstring("turned"));
+  CHECK_THROWS_WITH(text_on(small, ""),
+                    ContainsSubstring("schedule pointwise: squares of what lies across take "
+                                      "65536 bytes, L2 has 65535; keep=0 reads it where it"));
+  Program unscheduled = added("f32", 1, 300, 150, "", " for " + large);
+  for (const std::string& machine : {large, small}) {
+    unscheduled.machine = parse_machine(machine);
+    unscheduled.kernels[0].schedule = {};
+    CHECK(schedule(unscheduled).kernels[0].schedule->keep == (machine == large));
+  }
 }
 
 TEST_CASE("a loop that is turned transposes a square, or is refused",

@@ -20,7 +20,9 @@
 #include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/split_sort.h"
+#include "tiny_compile/loops/streamed_stores.h"
 #include "tiny_compile/loops/strips.h"
+#include "tiny_compile/loops/turned_loads.h"
 
 namespace tiny_compile {
 namespace {
@@ -166,6 +168,24 @@ std::string why_illegal_rows(const Program& program, const Kernel& kernel) {
   return reason.empty() ? why_illegal_sort(program, kernel) : reason;
 }
 
+// Rows and points of a CPU, of whose results some have to go past the caches.
+std::string why_no_stream(const Program& program, const Kernel& kernel) {
+  const Schedule& s = *kernel.schedule;
+  if (!s.stream || has_streamed_stores(program, kernel, s)) return "";
+  return str("schedule ", name_of(s.strategy),
+             " stream=1: no results lie in lines along their loop, unread, which could go past "
+             "the caches");
+}
+
+// Points of a CPU.
+std::string why_illegal_near(const Program& program, const Kernel& kernel) {
+  const int64_t squares = has_squares(kernel) ? bytes_of_squares(kernel) : 0;
+  if (squares > program.machine.l2)
+    return str("schedule pointwise: squares of what lies across take ", squares,
+               " bytes, L2 has ", program.machine.l2, "; keep=0 reads it where it lies");
+  return why_no_stream(program, kernel);
+}
+
 // Columns of a CPU.
 std::string why_illegal_strips(const Program& program, const Kernel& kernel) {
   const int lanes = kernel.schedule->lanes;
@@ -228,11 +248,14 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   switch (kernel.schedule->strategy) {
     case Strategy::Layouts: return why_illegal_layouts(program, kernel);
     case Strategy::Rows:
-      return program.target == Target::Cpp ? "" : why_illegal_rows(program, kernel);
+      return program.target == Target::Cpp ? why_no_stream(program, kernel)
+                                           : why_illegal_rows(program, kernel);
     case Strategy::Pointwise:
       if (dots + others > 0) return "schedule pointwise is for stores alone";
-      return kernel.rows > 0 ? why_illegal_points(program, kernel)
-                             : "schedule pointwise needs a row axis";
+      if (kernel.rows == 0) return "schedule pointwise needs a row axis";
+      if (const std::string reason = why_illegal_points(program, kernel); !reason.empty())
+        return reason;
+      return program.target == Target::Cpp ? why_illegal_near(program, kernel) : "";
     case Strategy::Columns:
       if (can_go_in_columns(program, kernel))
         return program.target == Target::Cpp ? why_illegal_strips(program, kernel)

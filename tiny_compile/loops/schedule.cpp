@@ -43,7 +43,7 @@ const std::vector<Row>& table() {
   static const std::vector<Row> kRows = {
       {"lanes", &S::lanes, readers(Cpp, {Columns}), {Powers, 16, 1024}},
       {"unroll", &S::unroll, readers(Cpp, {Rows}), {Ends, 1, 8}},
-      {"keep", &S::keep, {{Cpp, Rows}, {Cuda, Layouts}}},
+      {"keep", &S::keep, {{Cpp, Pointwise}, {Cpp, Rows}, {Cuda, Layouts}}},
       {"stream", &S::stream, readers(Cpp, {Pointwise, Rows, Columns})},
       {"grain", &S::grain, readers(Cpp, {Pointwise, Rows, Columns, Tiles}), {Range, 1}},
       {"down", &S::down, readers(Cpp, {Tiles})},

@@ -34,12 +34,15 @@ enum class Early : uint8_t { Unsaid, Yes, No };
 // keeps its default.
 struct Schedule {
   Strategy strategy = Strategy::Rows;
-  bool keep = true;  // values that several steps use: kept (L1, registers) or computed again
+  // Values that several steps use: kept (L1, registers) or computed again. Points of a CPU: what lies across comes
+  // into L2 in squares, or is read where it lies (turned_loads.h)
+  bool keep = true;
   // C++
-  int lanes = 64;       // Columns: rows worked on at once
-  int unroll = 1;       // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
-  bool stream = false;  // Store: bypass the caches (large outputs that nobody reads soon)
-  int64_t grain = 1;    // rows (Tiles: blocks) a thread takes at least
+  int lanes = 64;  // Columns: rows worked on at once
+  int unroll = 1;  // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
+  // Store: bypass the caches (large outputs that nobody reads soon), where results lie so (streamed_stores.h)
+  bool stream = false;
+  int64_t grain = 1;  // rows (Tiles: blocks) a thread takes at least
   // Tiles of a CPU (panel_shape.h)
   int down = 4, across = 16;                // rows and columns whose sums are in registers
   int panels_down = 16, panels_across = 4;  // such panels of a block

@@ -40,4 +40,15 @@ std::vector<int> turned_loads(const Kernel& kernel) {
   return loads.size() <= 4 ? loads : std::vector<int>{};
 }
 
+int64_t bytes_of_squares(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (int load : turned_loads(kernel))
+    bytes += kSquare * kSquare * static_cast<int64_t>(size_of(kernel.scalars[load].dtype));
+  return bytes;
+}
+
+bool has_squares(const Kernel& kernel) {
+  return schedule_of(kernel).keep && !turned_loads(kernel).empty();
+}
+
 }  // namespace tiny_compile

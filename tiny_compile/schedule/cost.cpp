@@ -283,7 +283,9 @@ Deal deal_on_cpu(const Program& program, const Kernel& kernel) {
   if (writes && s.stream == large) d.width *= 0.8;  // a line is not read before it is written
   if (s.strategy == Strategy::Rows && (s.unroll == 8) == large)
     d.width *= 1.1;  // eight streams
-  if (!s.keep) d.exchange = kCostly * (loops_over(kernel) - 1);
+  if (!s.keep && s.strategy == Strategy::Rows) d.exchange = kCostly * (loops_over(kernel) - 1);
+  if (!s.keep && s.strategy == Strategy::Pointwise)
+    d.width *= 2;  // a line of what lies across serves one element
   return d;
 }
 

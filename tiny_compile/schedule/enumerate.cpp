@@ -1,6 +1,6 @@
 // What is there to choose from? Products of a few values, of which legality takes its pick:
 //
-//   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}
+//   exp over 4096x1024, cpp    pointwise {stream=0,1} x {grain=1,16,256,4096,65536,...}; of a transpose x {keep=1,0}
 //                       cuda   pointwise rows [serial a] · grid · warp b · lane 32 · [vector c]
 //   a product, library         library {algorithm=0 x split_k, algorithm=1,2,...}, and tiles
 //   column sums, cuda          layouts rows grid · warp a · register b · lane c · vector d
@@ -18,6 +18,7 @@
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/loops/scatter_rules.h"
+#include "tiny_compile/loops/turned_loads.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/panel_tiles.h"
@@ -42,8 +43,8 @@ std::vector<int64_t> powers(int64_t from, int64_t to, int64_t factor = 2) {
 // What matters of a kernel for the choice among fields.
 struct Extents {
   int64_t rows = 1, longest = 1;
-  int loops = 0;  // steps that go over elements of a row
-  bool sorts = false;
+  int loops = 0;                        // steps that go over elements of a row
+  bool sorts = false, squares = false;  // of what lies across, to be kept
 };
 
 Extents extents_of(const Kernel& kernel) {
@@ -54,6 +55,7 @@ Extents extents_of(const Kernel& kernel) {
     e.loops += !step.inner.empty();
     e.sorts = e.sorts || step.kind == StepKind::Sort;
   }
+  e.squares = kernel.rows > 0 && e.loops == 0 && !turned_loads(kernel).empty();
   return e;
 }
 
@@ -62,7 +64,8 @@ std::vector<int64_t> values_of(const ScheduleField& field, const Extents& e) {
   const std::string name = field.name;
   if (name == "lanes") return powers(16, 1024);
   if (name == "unroll") return {1, 8};
-  if (name == "keep") return e.loops > 1 ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
+  if (name == "keep")
+    return e.loops > 1 || e.squares ? std::vector<int64_t>{1, 0} : std::vector<int64_t>{1};
   if (name == "stream") return {0, 1};
   if (name == "grain") return powers(1, e.rows, 16);
   if (name == "each")

@@ -31,7 +31,9 @@
 #include "tiny_compile/loops/split_scan.h"
 #include "tiny_compile/loops/split_scatter.h"
 #include "tiny_compile/loops/split_sort.h"
+#include "tiny_compile/loops/streamed_stores.h"
 #include "tiny_compile/loops/strips.h"
+#include "tiny_compile/loops/turned_loads.h"
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/points.h"
@@ -200,7 +202,11 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   }
   if (schedule.strategy == Strategy::Rows)
     schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
-  schedule.stream = writes_large_outputs(program, kernel);
+  schedule.keep = schedule.strategy != Strategy::Pointwise ||
+                  bytes_of_squares(kernel) <= program.machine.l2;
+  schedule.stream = schedule.strategy != Strategy::Columns &&
+                    writes_large_outputs(program, kernel) &&
+                    has_streamed_stores(program, kernel, schedule);
   schedule.grain = std::max<int64_t>(1, work_of_thread(program.machine) / unit);
   return schedule;
 }

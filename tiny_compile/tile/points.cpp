@@ -133,14 +133,6 @@ Body write_piece(Points& p, const PointPiece& piece, const Expr& from, const Exp
 
 // --- squares ---------------------------------------------------------------------------------------
 
-// The loads that are transposed; none where L2 does not hold their squares.
-std::vector<int> squares_of(const Program& program, const Kernel& kernel) {
-  std::vector<int> loads = turned_loads(kernel);
-  int64_t bytes = 0;
-  for (int load : loads) bytes += kSquare * kSquare * size_of(kernel.scalars[load].dtype);
-  return bytes <= program.machine.l2 ? loads : std::vector<int>();
-}
-
 // Where the square of a unit lies along an axis, and the place in it.
 struct Side {
   Expr first, stop, place;
@@ -261,8 +253,7 @@ bool has_points(const Program& program, const Kernel& kernel) {
 }
 
 Tile lower_points(const Program& program, const Kernel& kernel) {
-  if (const std::vector<int> loads = squares_of(program, kernel); !loads.empty())
-    return lower_squares(program, kernel, loads);
+  if (has_squares(kernel)) return lower_squares(program, kernel, turned_loads(kernel));
   Points p{program, with_short_last_row_unrolled(kernel)};
   p.tile.kernel = kernel;
   p.tile.units = row_count(p.kernel);

@@ -3,11 +3,10 @@
 
 #include <optional>
 
+#include "tiny_compile/loops/turned_loads.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
-
-constexpr int64_t kSquare = 128;  // elements of a side at most, and of a row of the array
 
 // array[place + r*kSquare + c] = buffer[corner + r + c*stride], r below `rows`, c below `columns`.
 struct Square {

@@ -18,38 +18,27 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/streamed_stores.h"
+
 namespace tiny_compile {
 namespace {
 
-// Elements: reads and writes take turns often (of 1024, AdamW took 1.3 times as long).
-constexpr int64_t kBlock = 128;
-
-// Whether all of the results go past the caches: their blocks are in L1 side by side.
 bool streams(const StoreLoop& s) {
-  if (!schedule_of(s.kernel).stream) return false;
-  int64_t bytes = 0;
-  for (const Step* step : s.steps) bytes += kBlock * size_of(step->dtype);
-  if (bytes > s.program.machine.l1) return false;
-  const std::vector<bool> read = buffers_read(s.program, s.kernel);
-  const Expr along = s.along.symbol();
-  return std::all_of(s.steps.begin(), s.steps.end(), [&](const Step* step) {
-    return !read[step->buffer] && coefficient(step->index, along) == 1 &&
-           !depends_on(step->index - along, s.along.name);
-  });
+  return schedule_of(s.kernel).stream && can_stream(s.program, s.kernel, s.steps, s.along);
 }
 
 // block0, block1, ...: one of a buffer, for all loops.
 int block_for(Tile& tile, std::map<int, int>& blocks, DType dtype, int buffer) {
   const auto known = blocks.find(buffer);
   if (known != blocks.end()) return known->second;
-  Array block{str("block", blocks.size()), dtype, kBlock, Space::L1, is_half(dtype)};
+  Array block{str("block", blocks.size()), dtype, kStreamed, Space::L1, is_half(dtype)};
   return blocks[buffer] = add_array(tile, std::move(block));
 }
 
 Body stream_points(Tile& tile, std::map<int, int>& blocks, const StoreLoop& s, const Expr& from,
                    const Expr& to, Body each) {
   const Expr &extent = s.along.extent, along = s.along.symbol(),
-             number = Expr::index(unused(s.program, "part"), ceil_div(extent, kBlock));
+             number = Expr::index(unused(s.program, "part"), ceil_div(extent, kStreamed));
   Body body;
   // An end that is another's or a part's, by its name.
   const auto end = [&](const char* name, const Expr& value, ExprKind kind) {
@@ -58,8 +47,8 @@ Body stream_points(Tile& tile, std::map<int, int>& blocks, const StoreLoop& s, c
     body.push_back(let(symbol.name(), extent + 1, value));
     return symbol;
   };
-  const Expr start = end("start", max(from, number * kBlock), ExprKind::Max),
-             next = end("next", min(to, number * kBlock + kBlock), ExprKind::Min);
+  const Expr start = end("start", max(from, number * kStreamed), ExprKind::Max),
+             next = end("next", min(to, number * kStreamed + kStreamed), ExprKind::Min);
   Body sent;
   for (size_t k = 0; k < s.steps.size(); k++) {
     const Step& step = *s.steps[k];
@@ -72,8 +61,8 @@ Body stream_points(Tile& tile, std::map<int, int>& blocks, const StoreLoop& s, c
   Body filled = {vector_loop(s.along, start, next, std::move(each))};
   append(filled, std::move(sent));
   body.push_back(if_less(start, next, std::move(filled)));
-  return {for_range(number.name(), ceil_div(extent, kBlock), floor_div(from, kBlock),
-                    ceil_div(to, kBlock), std::move(body))};
+  return {for_range(number.name(), ceil_div(extent, kStreamed), floor_div(from, kStreamed),
+                    ceil_div(to, kStreamed), std::move(body))};
 }
 
 }  // namespace
