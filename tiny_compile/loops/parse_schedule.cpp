@@ -8,16 +8,17 @@
 //   part     := 'grid' | ('cluster' | 'warp' | 'lane' | 'register' | 'vector' | 'serial') n ['from' n]
 #include "tiny_compile/loops/parse_schedule.h"
 
+#include <algorithm>
+
 namespace tiny_compile {
 namespace {
 
-// What the text may say at most: 1 of a flag. Which of the others a kernel takes is for
-// legal_schedule.h to say.
-int64_t most_of(std::string_view field) {
-  for (const ScheduleField& known : fields({})) {
-    if (field == known.name && known.values.most == 1) return 1;
-  }
-  return int64_t{1} << 40;
+// What a field holds of what it was set to: 1 of any flag, of others as much as there is room for.
+int64_t value_of(const Schedule& schedule, std::string_view name) {
+  const std::vector<ScheduleField> all = fields(schedule);
+  return std::find_if(all.begin(), all.end(),
+                      [&](const ScheduleField& field) { return field.name == name; })
+      ->value;
 }
 
 }  // namespace
@@ -65,8 +66,10 @@ Schedule ScheduleParser::schedule() {
     const size_t key = at_;
     const std::string_view name = word();
     expect('=', "the field");
-    if (!set_field(s, name, bounded(0, most_of(name), "a field")))
-      error(key, str("a schedule has no field '", name, "'"));
+    const int64_t value = bounded(0, int64_t{1} << 40, "a field");
+    if (!set_field(s, name, value)) error(key, str("a schedule has no field '", name, "'"));
+    if (const int64_t most = value_of(s, name); most != value)
+      error(key, str(name, "=", value, ": at most ", most));
   }
   return s;
 }

@@ -44,7 +44,7 @@ const std::vector<Row>& table() {
       {"lanes", &S::lanes, readers(Cpp, {Columns}), {Powers, 16, 1024}},
       {"unroll", &S::unroll, readers(Cpp, {Rows}), {Ends, 1, 8}},
       {"keep", &S::keep, {{Cpp, Pointwise}, {Cpp, Rows}, {Cuda, Layouts}}},
-      {"stream", &S::stream, readers(Cpp, {Pointwise, Rows, Columns})},
+      {"stream", &S::stream, readers(Cpp, {Pointwise, Rows})},
       {"grain", &S::grain, readers(Cpp, {Pointwise, Rows, Columns, Tiles}), {Range, 1}},
       {"down", &S::down, readers(Cpp, {Tiles})},
       {"across", &S::across, readers(Cpp, {Tiles})},
