@@ -215,11 +215,60 @@ TEST_CASE("a kernel's facts as lines", "[facts]") {
   CHECK(all[1] ==
         "order: r0 = sum of 500: 2 halvings in the thread, an exchange of 16 warps, 3 between "
         "lanes");
-  CHECK(all[2] == "shared memory: 2048 bytes a block, for what warps hand to each other");
+  CHECK(all[2] == "shared memory: given1, 2048 bytes: 512 f32 that warps hand to each other");
   CHECK_THAT(all[3], ContainsSubstring("limit: launch; ") &&
                          ContainsSubstring(" 0.19 M bytes") &&
                          ContainsSubstring("; 24 blocks for 132 multiprocessors; 4 blocks fit "
                                            "a multiprocessor, by threads"));
+}
+
+TEST_CASE("each use of shared memory has a line that says for what", "[facts]") {
+  const auto shared = [](const std::string& values) {
+    const Program program =
+        run_pipeline(until(default_pipeline(), "plan_memory"),
+                     parse_graph("graph f(" + values + "\n}\n"), true, Target::Cuda)
+            .program;
+    std::string text;
+    for (const Kernel& kernel : program.kernels) {
+      const ScheduleFacts facts = facts_of(program, kernel);
+      int64_t bytes = 0;
+      for (const SharedUse& use : facts.shared) bytes += use.bytes;
+      if (facts.block) CHECK(facts.block->shared == bytes);
+      for (const std::string& line : lines(facts))
+        if (line.starts_with("shared memory: ")) text += line + "\n";
+    }
+    return text;
+  };
+  CHECK(shared("%0 x: f32[1000,2000]) {\n  %1: f32[2000,1000] = permute %0 {axes=[1,0]}\n"
+               "  %2: f32[2000,1000] = exp %1\n  return %2") ==
+        "shared memory: staged0, 4224 bytes: 32 rows x 32 elements of x (load 1, f32, padding "
+        "1), "
+        "read along memory, taken across it\n");
+  CHECK_THAT(
+      shared("%0 x: f32[512,512], %1 y: f32[512,512]) {\n  %2: f32[512,512] = matmul %0, "
+             "%1\n  return %2"),
+      ContainsSubstring("bytes: 1152 f32 of 32 steps of the sums, 32 rows of the left "
+                        "operand\n"));
+  CHECK_THAT(shared("%0 x: f32[100,2000]) {\n  %1: i64[100,2000] = argsort %0 {axis=1}\n"
+                    "  return %1"),
+             ContainsSubstring(" of keys that threads exchange while they sort\n"));
+  CHECK_THAT(shared("%0 x: f32[100,2000]) {\n  %1: f32[100,2000] = cumsum %0 {axis=1}\n"
+                    "  return %1"),
+             ContainsSubstring(" that groups of a scan come to\n"));
+  CHECK(shared("%0 x: f32[1000]) {\n  %1: f32[1000] = exp %0\n  return %1").empty());
+}
+
+TEST_CASE("what a store leaves in shared memory is told from what is loaded", "[facts]") {
+  const Program program = parse_program(
+      "program f on cuda {\n  input x: f32[512,512]\n  output y: f32[512,512]\n"
+      "  kernel k rows(i0: 512) {\n    store y[i0 + j0*512] for (j0: 512) = load x[i0*512 + "
+      "j0]\n"
+      "    schedule layouts rows grid · register 4 · warp 8 loop grid · lane 32 "
+      "via store 1 rows lane 32 loop register 4 · warp 8 padding 1\n  }\n  launch k\n"
+      "  return y\n}\n");
+  CHECK(lines(facts_of(program, program.kernels[0]))[1] ==
+        "shared memory: staged0, 4224 bytes: 32 rows x 32 elements of y (store 1, f32, padding "
+        "1), left across memory, stored along it");
 }
 
 TEST_CASE("who scatters is said for each way", "[facts][scatter]") {

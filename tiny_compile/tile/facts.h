@@ -10,6 +10,7 @@
 #include "tiny_compile/loops/program.h"
 #include "tiny_compile/schedule/cost.h"
 #include "tiny_compile/schedule/occupancy.h"
+#include "tiny_compile/tile/shared_use.h"
 
 namespace tiny_compile {
 
@@ -45,6 +46,7 @@ struct ScheduleFacts {
   Schedule schedule;
   std::string scattered;            // by whom, where it scatters on a GPU
   std::optional<BlockFacts> block;  // where the schedule has layouts
+  std::vector<SharedUse> shared;    // of a block of a GPU
   Estimate estimate;
   int64_t bytes = 0;  // bytes_moved
   double floor = 0;   // microseconds: a launch, and those bytes at the machine's bandwidth
@@ -57,7 +59,7 @@ bool has_facts(const Kernel& kernel);
 
 ScheduleFacts facts_of(const Program& program, const Kernel& kernel);
 
-// Three or four lines.
+// Who has what, orders of reductions, each use of shared memory, and the limit: a line each.
 std::vector<std::string> lines(const ScheduleFacts& facts);
 
 // "5 halvings in the thread, 2 between lanes, an exchange of 16 warps", of so many in a block.
