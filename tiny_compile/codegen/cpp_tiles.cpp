@@ -9,16 +9,13 @@
 //   }
 #include "tiny_compile/codegen/cpp_tiles.h"
 
-#include <algorithm>
-#include <set>
-
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cpp_tile.h"
 #include "tiny_compile/codegen/cpp_trees.h"
-#include "tiny_compile/codegen/cpp_vectors.h"
 #include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/tile/multiplied.h"
 #include "tiny_compile/tile/square.h"
+#include "tiny_compile/tile/whole_vectors.h"
 
 namespace tiny_compile {
 namespace {
@@ -51,32 +48,6 @@ void find_uses(const Program& program, const Tile& tile, const Body& body, Uses&
       uses.others[s.value] = true;
     }
   }
-}
-
-// What a body puts into arrays and reads from them, and whether it updates memory.
-struct Touched {
-  std::set<int> set, read;
-  bool updates = false;
-};
-
-void find_touched(const Tile& tile, const Body& body, Touched& all) {
-  for (const Statement& s : body) {
-    find_touched(tile, s.body, all);
-    if (s.kind == StatementKind::Set) all.set.insert(s.array);
-    if (s.kind == StatementKind::Update) all.updates = true;
-    if (s.kind != StatementKind::Define) continue;
-    const Scalar& scalar = tile.kernel.scalars[s.value];
-    if (s.array >= 0) all.read.insert(s.array);
-    if (scalar.kind == ScalarKind::Element) all.read.insert(scalar.step);
-  }
-}
-
-// Whether its turns may be done again: none reads from an array what it has put there.
-bool can_repeat(const Tile& tile, const Statement& s) {
-  Touched all;
-  find_touched(tile, s.body, all);
-  return !all.updates && std::none_of(all.set.begin(), all.set.end(),
-                                      [&](int array) { return all.read.count(array) > 0; });
 }
 
 class CppTileWriter {
@@ -233,11 +204,29 @@ class CppTileWriter {
     out_.close();
   }
 
+  // By whole vectors: the last of them does some elements again.
+  void write_in_vectors(const Statement& s, int64_t lanes) {
+    const int64_t count = s.index.constant();
+    const auto write_loop = [&](int64_t from, int64_t to) {
+      out_.line("#pragma GCC ivdep");
+      out_.line(str("for (long long ", s.name, " = ", from, "; ", s.name, " < ", to, "; ",
+                    s.name, "++) element(", s.name, ");"));
+    };
+    out_.open("");
+    out_.open(
+        str("const auto element = [&](long long ", s.name, ") __attribute__((always_inline))"));
+    write(s.body);
+    out_.close(";");
+    write_loop(0, count - count % lanes);
+    write_loop(count - lanes, count);
+    out_.close();
+  }
+
   void write_for(const Statement& s) {
     if (s.turned) return write_turned(s);
     if (s.multiplied) return write_product(s);
-    if (s.vector && s.from.is_constant(0) && s.index.is_constant() && can_repeat(tile_, s))
-      return write_in_vectors(text_, s.name, s.index.constant(), [&] { write(s.body); });
+    if (const auto lanes = lanes_of_last(text_.program, tile_, s))
+      return write_in_vectors(s, *lanes);
     if (s.vector) out_.line("#pragma GCC ivdep");
     if (s.unrolled) out_.line(str("#pragma GCC unroll ", s.place));
     out_.open(str("for (", text_.integer, " ", s.name, " = ", c_text(s.from), "; ", s.name,
