@@ -86,6 +86,35 @@ void find_standing(const Body& body, const Tile& tile, std::vector<bool>& standi
   }
 }
 
+// What uses a half: stores of its dtype, which round it, and others.
+struct HalfUses {
+  std::vector<bool> stored, others;  // of each scalar
+};
+
+// What a statement stores as a half, if it does.
+DType stored_type(const Program& program, const Tile& tile, const Statement& s) {
+  if (s.kind == StatementKind::Store) return program.buffers[s.buffer].type.dtype;
+  const bool in_block = s.kind == StatementKind::Set && tile.arrays[s.array].packed;
+  return in_block ? tile.arrays[s.array].dtype : DType::f32;
+}
+
+void find_half_uses(const Program& program, const Tile& tile, const Body& body,
+                    HalfUses& uses) {
+  for (const Statement& s : body) {
+    find_half_uses(program, tile, s.body, uses);
+    if (s.value < 0) continue;
+    const Scalar& scalar = tile.kernel.scalars[s.value];
+    if (s.kind == StatementKind::Define) {
+      for (int operand : scalar.operands) uses.others[operand] = true;
+      if (scalar.mask >= 0) uses.others[scalar.mask] = true;
+    } else if (is_half(scalar.dtype) && stored_type(program, tile, s) == scalar.dtype) {
+      uses.stored[s.value] = true;
+    } else {
+      uses.others[s.value] = true;
+    }
+  }
+}
+
 }  // namespace
 
 TileUses uses_of(const Tile& tile) {
@@ -98,6 +127,16 @@ TileUses uses_of(const Tile& tile) {
   count(tile.body, tile.kernel.scalars, all, seen);
   find_standing(tile.body, tile, all.standing);
   return all;
+}
+
+std::vector<bool> rounds_on_cpu(const Program& program, const Tile& tile) {
+  const std::vector<bool> none(tile.kernel.scalars.size());
+  HalfUses uses{none, none};
+  find_half_uses(program, tile, tile.body, uses);
+  std::vector<bool> rounds(none.size());
+  for (size_t id = 0; id < rounds.size(); id++)
+    rounds[id] = !uses.stored[id] || uses.others[id];
+  return rounds;
 }
 
 }  // namespace tiny_compile

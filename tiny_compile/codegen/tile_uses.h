@@ -1,4 +1,4 @@
-// How often are a tile's values used, and may an element be read where it is used?
+// How often are a tile's values used, and how: may an element be read, and a half be rounded, where it is used?
 #pragma once
 
 #include <set>
@@ -18,5 +18,9 @@ struct TileUses {
 };
 
 TileUses uses_of(const Tile& tile);
+
+// Of each scalar, whether a half is rounded where it is computed: not where nothing but stores of its dtype use
+// it, for these round.
+std::vector<bool> rounds_on_cpu(const Program& program, const Tile& tile);
 
 }  // namespace tiny_compile
