@@ -6,21 +6,10 @@
 
 #include <algorithm>
 
-#include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
 namespace {
-
-uint64_t axes_in(const Kernel& kernel, const Expr& index) {
-  uint64_t mask = 0;
-  for (const Symbol& symbol : symbols(index)) {
-    for (size_t a = 0; a < kernel.axes.size(); a++) {
-      if (Symbol(kernel.axes[a].name) == symbol) mask |= uint64_t{1} << a;
-    }
-  }
-  return mask;
-}
 
 bool computes_with_doubles(const Kernel& kernel) {
   const auto is_double = [](const auto& value) { return value.dtype == DType::f64; };
@@ -44,16 +33,7 @@ void Text::close(const std::string& suffix) {
 
 KernelText::KernelText(const Program& p, const Kernel& k, bool cuda)
     : calls(cuda), scalars(p, k, calls), program(p), kernel(k), sizes(tiny_compile::sizes(p)) {
-  CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   calls.doubles = computes_with_doubles(kernel);
-  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
-  for (size_t id = 0; id < kernel.scalars.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    uint64_t axes = axes_in(kernel, scalar.index) | loops[id];
-    for (int operand : scalar.operands) axes |= axes_[operand];
-    if (scalar.mask >= 0) axes |= axes_[scalar.mask];
-    axes_.push_back(axes);
-  }
 }
 
 void KernelText::begin_function(const std::string& function) {
@@ -84,24 +64,6 @@ std::string KernelText::own() const {
 
 void KernelText::declare(const std::string& name, const std::string& value) {
   out.line(str("const ", integer, " ", name, " = ", value, ";"));
-}
-
-std::vector<int> KernelText::needed(const std::vector<const Step*>& steps) const {
-  std::vector<bool> wanted(kernel.scalars.size());
-  for (const Step* step : steps) {
-    for (int root : step->roots()) {
-      if (root >= 0) wanted[root] = true;
-    }
-  }
-  std::vector<int> ids;
-  for (size_t id = wanted.size(); id-- > 0;) {
-    if (!wanted[id]) continue;
-    ids.push_back(static_cast<int>(id));
-    for (int operand : kernel.scalars[id].operands) wanted[operand] = true;
-    if (kernel.scalars[id].mask >= 0) wanted[kernel.scalars[id].mask] = true;
-  }
-  std::reverse(ids.begin(), ids.end());
-  return ids;
 }
 
 }  // namespace tiny_compile

@@ -43,13 +43,6 @@ class KernelText {
   void declare(const std::string& name, const Expr& value) { declare(name, c_text(value)); }
   // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
   std::function<void(int scalar)> behind_definition = [](int) {};
-  // The scalars that steps evaluate, operands first.
-  std::vector<int> needed(const std::vector<const Step*>& steps) const;
-  // The axes that a scalar is computed within: bit a is axes[a] of the kernel.
-  uint64_t axes_of(int scalar) const { return axes_[scalar]; }
-
- private:
-  std::vector<uint64_t> axes_;
 };
 
 }  // namespace tiny_compile

@@ -36,6 +36,7 @@ int moved(RowTile& r, int id, const std::vector<int>& ids, const Substitution& a
 
 // Of each scalar the axes that have values where it is computed, and whether registers have.
 std::vector<uint64_t> needs_of(const Kernel& kernel) {
+  CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
   const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
   std::vector<uint64_t> all;
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
