@@ -1,7 +1,6 @@
 // The text of one CUDA kernel under construction.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,8 @@
 #include "tiny_compile/codegen/cuda_signature.h"
 
 namespace tiny_compile {
+
+constexpr int64_t kMostInt = int64_t{1} << 30;  // indices below: ints, sums of two as well
 
 // A KernelText of a kernel that a GPU starts, or of a part of one (cuda_group.h).
 class CudaText : public KernelText {
@@ -31,31 +32,12 @@ class CudaText : public KernelText {
   std::string pointer_type(int buffer);  // "const float*"
   bool is_counted() const { return starts_ == Starts::Counted; }
 
-  // Declares what divides many elements, once for all of them.
-  void declare_divisor(int scalar);
-  void forget_divisor(int scalar) { divisors_.erase(scalar); }
-  // Quotients by a declared divisor and, with `hastens_exp`, exponentials have a fast form that is
-  // right for most values, and a slow one that is right for all.
-  enum class Form {
-    Each,  // each element asks which it needs
-    Fast,  // all fast; one that would be wrong clears the flag `exact`
-    Slow   // all slow: what is done again where the flag is cleared
-  };
-  Form form = Form::Each;
-  bool hastens_exp = false;
-  bool knows_highest = false;  // `exact` starts as what is known of all exponents
-
   // The variable that notes an index out of range, which the kernel's end tells; "": told at once, by
   // a branch that keeps what follows it behind what comes before.
   std::string wrong;
 
  private:
   Starts starts_;
-  // A comparison of an index with another, with a constant or, if it is eq, with data, done with
-  // ints; else "".
-  std::string compared(const Scalar& scalar);
-  bool has_fast_form(const Scalar& scalar) const;
-  std::set<int> divisors_;  // scalars declared as such
 };
 
 }  // namespace tiny_compile

@@ -10,6 +10,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/codegen/cuda_memory_helpers.h"
+#include "tiny_compile/codegen/cuda_scalar.h"
 #include "tiny_compile/codegen/tile_uses.h"
 #include "tiny_compile/codegen/updates.h"
 #include "tiny_compile/loops/axes.h"
@@ -21,7 +22,6 @@ namespace {
 // A thread's halves, two to a register.
 bool is_kept(const Array& array) { return array.packed && array.space == Space::Register; }
 
-constexpr int64_t kMostInt = int64_t{1} << 30;
 constexpr int64_t kDeclared = 47 << 10;  // bytes of arrays, beside what awaits them
 
 // The arrays that blocks wait for, in the order of the text.
@@ -111,7 +111,7 @@ class TileWriter {
       text_.wrong = "wrong";
       out_.line("tc_wrong wrong = {0, -1};");
     }
-    write(tile_.body);
+    write(tile_.body, Evaluation());
     if (chooses_places()) out_.line("tc_tell(wrong);");
   }
 
@@ -218,31 +218,34 @@ class TileWriter {
     return str("__shfl_xor_sync(0xffffffffu, ", own, ", ", lane, ")");
   }
 
-  std::string value(int id) const {
+  std::string value(int id, const Evaluation& how) const {
     const Scalar& scalar = tile_.kernel.scalars[id];
-    if (scalar.kind != ScalarKind::Votes) return text_.scalars.value(id);
+    if (scalar.kind != ScalarKind::Votes) return cuda_value(text_, id, how);
     const std::string votes =
         str("__ballot_sync(0xffffffffu, ", text_.scalars.name(scalar.operands[0]), ")");
     return str("__popc(", votes, scalar.step == 1 ? " & ((1u << lane) - 1u))" : ")");
   }
 
-  void write(const Body& body) {
-    const std::vector<int> before = divisors_;
+  // Whether the value is written where the statement behind its definition puts it.
+  bool is_put_at_once(const Body& body, size_t n) const {
+    const Statement& s = body[n];
+    return n + 1 < body.size() && s.kind == StatementKind::Define && s.array < 0 &&
+           body[n + 1].kind == StatementKind::Set && body[n + 1].value == s.value &&
+           uses_.counts[s.value] == 1 && !is_element(s.value) &&
+           !text_.scalars.is_trivial(s.value);
+  }
+
+  // What a divisor takes is known to the statements behind it.
+  void write(const Body& body, Evaluation how) {
     for (size_t n = 0; n < body.size(); n++) {
       const Statement& s = body[n];
-      const bool joins = n + 1 < body.size() && s.kind == StatementKind::Define &&
-                         s.array < 0 && body[n + 1].kind == StatementKind::Set &&
-                         body[n + 1].value == s.value && uses_.counts[s.value] == 1 &&
-                         !is_element(s.value) && !text_.scalars.is_trivial(s.value);
-      if (joins)
-        write_set(body[++n], value(s.value));
+      if (s.kind == StatementKind::Divisor)
+        write_divisor(s, how);
+      else if (is_put_at_once(body, n))
+        write_set(body[++n], value(s.value, how));
       else
-        write(s);
+        write(s, how);
     }
-    for (int id : divisors_) {
-      if (std::count(before.begin(), before.end(), id) == 0) text_.forget_divisor(id);
-    }
-    divisors_ = before;
   }
 
   std::string condition(const Statement& s) const {
@@ -250,19 +253,18 @@ class TileWriter {
     return str(text_.scalars.index(s.index), " < ", text_.scalars.index(s.place));
   }
 
-  void write_divisor(const Statement& s) {
-    if (std::count(divisors_.begin(), divisors_.end(), s.value) > 0) return;
-    text_.declare_divisor(s.value);
-    divisors_.push_back(s.value);
+  void write_divisor(const Statement& s, Evaluation& how) {
+    if (std::count(how.divisors.begin(), how.divisors.end(), s.value) > 0) return;
+    declare_divisor(text_, s.value);
+    how.divisors.push_back(s.value);
   }
 
-  void write(const Statement& s) {
+  void write(const Statement& s, const Evaluation& how) {
     switch (s.kind) {
       case StatementKind::Let:
         return text_.declare(s.name, s.value < 0 ? text_.scalars.index(s.index)
                                                  : text_.scalars.nearest(s.value, s.place));
-      case StatementKind::Define: return write_definition(s);
-      case StatementKind::Divisor: return write_divisor(s);
+      case StatementKind::Define: return write_definition(s, how);
       case StatementKind::Set: return write_set(s, text_.scalars.name(s.value));
       case StatementKind::Load: return write_load(s);
       case StatementKind::Store: return write_store(s);
@@ -270,16 +272,16 @@ class TileWriter {
       case StatementKind::Ahead:
         return out_.line(
             str(text_.calls("tc_ahead"), "(", address(s.buffer, s.index), ", ", s.width, ");"));
-      case StatementKind::For: return write_for(s);
+      case StatementKind::For: return write_for(s, how);
       case StatementKind::If:
         out_.open(str("if (", condition(s), ")"));
-        write(s.body);
+        write(s.body, how);
         return out_.close();
       case StatementKind::Else:
         out_.open("else");
-        write(s.body);
+        write(s.body, how);
         return out_.close();
-      case StatementKind::Shortcut: return write_shortcut(s);
+      case StatementKind::Shortcut: return write_shortcut(s, how);
       case StatementKind::Barrier: return out_.line("__syncthreads();");
       case StatementKind::ClusterBarrier:
         return out_.line(text_.calls("tc_cluster_barrier") + "();");
@@ -287,18 +289,19 @@ class TileWriter {
       case StatementKind::Send: return write_send(s);
       case StatementKind::Await: return out_.line(str("tc_await(", meeting(s.array), ");"));
       case StatementKind::Update: return write_update(text_, tile_, s);
+      case StatementKind::Divisor: CHECK(false, "its body writes it");
       case StatementKind::UpdateAll:
       case StatementKind::Stream:
       case StatementKind::Tree: CHECK(false, "a CPU's");
     }
   }
 
-  void write_definition(const Statement& s) {
+  void write_definition(const Statement& s, const Evaluation& how) {
     const Scalar& scalar = tile_.kernel.scalars[s.value];
     if (s.array < 0 && is_element(s.value) && is_written_where_used(s.value)) return;
     const std::string value = s.array >= 0          ? read(s.array, s.index)
                               : is_element(s.value) ? element(scalar)
-                                                    : this->value(s.value);
+                                                    : this->value(s.value, how);
     out_.line(str("const ", value_type(scalar.dtype), " ", text_.scalars.name(s.value), " = ",
                   value, ";"));
     text_.behind_definition(s.value);
@@ -362,44 +365,34 @@ class TileWriter {
                   ";"));
   }
 
-  void write_for(const Statement& s) {
+  void write_for(const Statement& s, const Evaluation& how) {
     if (s.unrolled || (!tile_.alone && is_even(s)))  // else it is the compiler's to say
       out_.line(s.unrolled ? "#pragma unroll" : "#pragma unroll 1");
     out_.open(str("for (", s.unrolled ? "int" : text_.integer, " ", s.name, " = ",
                   text_.scalars.index(s.from), "; ", s.name, " < ",
                   text_.scalars.index(s.index), "; ", s.name, "++)"));
-    write(s.body);
+    write(s.body, how);
     out_.close();
   }
 
   // Either way, by what is known of all exponents.
-  void write_decided(const Statement& s) {
-    text_.hastens_exp = text_.knows_highest = true;
-    text_.form = CudaText::Form::Fast;
+  void write_decided(const Statement& s, const Evaluation& how) {
     out_.open(str("if (", text_.scalars.name(s.value), " < 43.0f)"));
-    write(s.body);
+    write(s.body, how.as(Evaluation::Form::Decided));
     out_.close();
-    text_.form = CudaText::Form::Slow;
     out_.open("else");
-    write(s.body);
+    write(s.body, how.as(Evaluation::Form::Slow));
     out_.close();
-    text_.form = CudaText::Form::Each;
-    text_.hastens_exp = text_.knows_highest = false;
   }
 
-  void write_shortcut(const Statement& s) {
-    if (s.value >= 0) return write_decided(s);
+  void write_shortcut(const Statement& s, const Evaluation& how) {
+    if (s.value >= 0) return write_decided(s, how);
     out_.open("");
     out_.line("bool exact = true;");
-    text_.hastens_exp = true;
-    text_.form = CudaText::Form::Fast;
-    write(s.body);
-    text_.form = CudaText::Form::Slow;
+    write(s.body, how.as(Evaluation::Form::Fast));
     out_.open("if (!exact)");
-    write(s.body);
+    write(s.body, how.as(Evaluation::Form::Slow));
     out_.close();
-    text_.form = CudaText::Form::Each;
-    text_.hastens_exp = false;
     out_.close();
   }
 
@@ -412,7 +405,6 @@ class TileWriter {
       is_aligned_;     // threads take neighbours of shared arrays, which nvcc can do at once
   int64_t place_ = 0;  // in them
   const TileUses uses_;
-  std::vector<int> divisors_;  // that are known here
 };
 
 }  // namespace

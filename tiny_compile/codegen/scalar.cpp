@@ -206,7 +206,7 @@ std::string ScalarWriter::name(int id) const {
 
 // at0, at1, ... are written as the operands they stand for.
 std::string ScalarWriter::index(const Expr& expr, const std::vector<int>& operands) const {
-  std::string text = c_text(known.empty() ? expr : substitute(expr, known));
+  std::string text = c_text(expr);
   for (size_t k = 0; k < operands.size(); k++) {
     const std::string symbol = str("at", k), operand = name(operands[k]);
     for (size_t at = 0; (at = text.find(symbol, at)) != std::string::npos;) {
@@ -299,8 +299,6 @@ std::string ScalarWriter::reinterpreted(int id) const {
 
 std::string ScalarWriter::applied(int id) const {
   const Scalar& scalar = kernel_.scalars[id];
-  if (const std::string text = instead(id); !text.empty())
-    return rounded(calls_, scalar.dtype, text);
   if (scalar.op == Op::cast) return converted(id);
   if (scalar.op == Op::bitcast) return reinterpreted(id);
   std::vector<std::string> operands;

@@ -20,12 +20,8 @@ class ScalarWriter {
 
   // How a load reads its element where that is not "mask ? in_x[index] : 0"; "" where it is.
   std::function<std::string(int load)> element = [](int) { return std::string(); };
-  // How an op's value reads where that is not what the op table says; "" where it is.
-  std::function<std::string(int apply)> instead = [](int) { return std::string(); };
   // How it reads that a place which data chose is below `limit`; "tc_in_range(load_0, 50)" unless changed.
   std::function<std::string(int chosen, const Expr& limit)> in_range;
-  // What is known of symbols in indices where scalars are evaluated.
-  Substitution known;
   // Whether a half is rounded where it is computed; where not, its store does it.
   std::function<bool(int apply)> rounds = [](int) { return true; };
   // Whether its operands have names wherever it has one.
