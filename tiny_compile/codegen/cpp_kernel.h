@@ -41,8 +41,6 @@ class KernelText {
   // const <integer> name = value;
   void declare(const std::string& name, const std::string& value);
   void declare(const std::string& name, const Expr& value) { declare(name, c_text(value)); }
-  // What is written behind a scalar's definition, where it holds as long: nothing unless changed.
-  std::function<void(int scalar)> behind_definition = [](int) {};
 };
 
 }  // namespace tiny_compile

@@ -1,8 +1,6 @@
 // How does a kernel of CUDA begin?
 #include "tiny_compile/codegen/cuda_text.h"
 
-#include "tiny_compile/codegen/cuda_guard.h"
-#include "tiny_compile/codegen/cuda_memory_helpers.h"
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/in_place.h"
 
@@ -29,7 +27,6 @@ bool fits_int(const Program& program, const Kernel& kernel) {
 CudaText::CudaText(const Program& p, const Kernel& k, Starts starts)
     : KernelText(p, k, true), starts_(starts) {
   if (fits_int(p, k)) integer = "int";
-  check_places_once(*this);
 }
 
 KernelEntry CudaText::begin(const std::string& function, const Expr& grid, int block,

@@ -32,10 +32,6 @@ class CudaText : public KernelText {
   std::string pointer_type(int buffer);  // "const float*"
   bool is_counted() const { return starts_ == Starts::Counted; }
 
-  // The variable that notes an index out of range, which the kernel's end tells; "": told at once, by
-  // a branch that keeps what follows it behind what comes before.
-  std::string wrong;
-
  private:
   Starts starts_;
 };

@@ -115,6 +115,17 @@ void find_half_uses(const Program& program, const Tile& tile, const Body& body,
   }
 }
 
+// How often halves are put in arrays from which nothing but vectors are stored.
+void count_stored(const Tile& tile, const TileUses& uses, const Body& body,
+                  std::vector<int>& stored) {
+  for (const Statement& s : body) {
+    count_stored(tile, uses, s.body, stored);
+    if (s.kind != StatementKind::Set) continue;
+    const Array& array = tile.arrays[s.array];
+    stored[s.value] += is_half(array.dtype) && !array.packed && !uses.read.count(s.array);
+  }
+}
+
 }  // namespace
 
 TileUses uses_of(const Tile& tile) {
@@ -136,6 +147,14 @@ std::vector<bool> rounds_on_cpu(const Program& program, const Tile& tile) {
   std::vector<bool> rounds(none.size());
   for (size_t id = 0; id < rounds.size(); id++)
     rounds[id] = !uses.stored[id] || uses.others[id];
+  return rounds;
+}
+
+std::vector<bool> rounds_on_gpu(const Tile& tile, const TileUses& uses) {
+  std::vector<int> stored(uses.counts.size());
+  count_stored(tile, uses, tile.body, stored);
+  std::vector<bool> rounds(stored.size());
+  for (size_t id = 0; id < rounds.size(); id++) rounds[id] = stored[id] < uses.counts[id];
   return rounds;
 }
 

@@ -22,5 +22,7 @@ TileUses uses_of(const Tile& tile);
 // Of each scalar, whether a half is rounded where it is computed: not where nothing but stores of its dtype use
 // it, for these round.
 std::vector<bool> rounds_on_cpu(const Program& program, const Tile& tile);
+// The same of a GPU, whose stores of vectors round in pairs.
+std::vector<bool> rounds_on_gpu(const Tile& tile, const TileUses& uses);
 
 }  // namespace tiny_compile
