@@ -37,7 +37,7 @@ TEST_CASE("of rows that are read across, a block reads pieces of memory",
              ContainsSubstring("via store 1 rows"));
   const std::string text =
       check(scaled_sum, {turned(70, 64, bfloat16), randn({70, 64}).to(bfloat16)}, "layouts");
-  CHECK_THAT(text, ContainsSubstring("__shared__ tc_bf16 staged"));
+  CHECK_THAT(text, ContainsSubstring("__shared__ alignas(16) tc_bf16 staged"));
   const size_t body = text.find(") {", text.find("extern \"C\""));
   CHECK(text.find("in_x1", body) <
         text.find("__syncthreads", body));  // what lies along the elements

@@ -83,7 +83,7 @@ TEST_CASE("rows go to lanes, warps or blocks by their length", "[cuda]") {
        std::vector<std::pair<int, const char*>>{{7, "__shfl_xor_sync(0xffffffffu, sum0[0], 4)"},
                                                 {500, "tc_read<4>(&pack"},
                                                 {1000, "const int row = block*4 + warp;"},
-                                                {4096, "__shared__ float given"},
+                                                {4096, "__shared__ alignas(16) float given"},
                                                 {50257, "turn < 8;"}}) {
     const Source source = cuda_of(row_sum(1000, columns));
     CHECK_THAT(source.text, ContainsSubstring(text));
@@ -113,7 +113,8 @@ TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda
   const Source turned = cuda_of(
       "graph g(%0 x: f32[512,256], %1 y: f32[256,512]) {\n  %2: f32[256,512] = permute %0 "
       "{axes=[1,0]}\n  %3: f32[256,512] = add %2, %1\n  return %3\n}\n");
-  CHECK_THAT(turned.text, ContainsSubstring("__shared__ float staged0[4160]"));  // 64 * 65
+  CHECK_THAT(turned.text,
+             ContainsSubstring("__shared__ alignas(16) float staged0[4160]"));  // 64 * 65
   check_compiles(turned);
 }
 

@@ -17,7 +17,7 @@ Out sum_of_two(In i) { return {i[0] + i[1]}; }
 
 // "float staged0[4160]": the arrays that accesses go by way of.
 std::vector<std::string> staged_in(const std::string& text) {
-  const std::string shared = "__shared__ ";
+  const std::string shared = "__shared__ alignas(16) ";
   std::vector<std::string> arrays;
   for (size_t at = text.find(shared); at != std::string::npos; at = text.find(shared, at + 1)) {
     const size_t from = at + shared.size();

@@ -2,14 +2,13 @@
 //
 //   array sum2: f32[16]        =>  float sum2[16];
 //   packed pack0: bf16[8]      =>  tc_kept<tc_bf16, 8> pack0 = {};
-//   shared given0: f32[512]    =>  __shared__ float given0[512];
-//   cluster sent0: f32[64]     =>  __shared__ float sent0[16];   of 4 blocks, element 9 in block 1 at 2
+//   shared given0: f32[512]    =>  __shared__ alignas(16) float given0[512];
+//   cluster sent0: f32[64]     =>  __shared__ alignas(16) float sent0[16];   of 4 blocks, element 9 in block 1 at 2
 #include "tiny_compile/codegen/cuda_arrays.h"
 
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/axes.h"
 
 namespace tiny_compile {
 namespace {
@@ -19,11 +18,6 @@ constexpr int64_t kDeclared = 47 << 10;  // bytes of arrays, beside what awaits 
 // Arrays begin at multiples of an access.
 int64_t place_of_next(const Array& array) {
   return ceil_divide(bytes_of(array).constant(), 16) * 16;
-}
-
-// Whether threads take neighbours of shared arrays, which nvcc can do at once.
-bool takes_neighbours(const Kernel& kernel) {
-  return folds_rows(kernel) || schedule_of(kernel).strategy != Strategy::Layouts;
 }
 
 // One of a block's behind `place` bytes of what the launch gives; where the next one begins.
@@ -40,9 +34,8 @@ int64_t declare(const CudaTile& t, const Array& array, int64_t place) {
     t.out.line(str(type, "* const ", array.name, " = (", type, "*)(shared + ", place, ");"));
     return place + place_of_next(array);
   }
-  const char* where = array.space == Space::Register    ? ""
-                      : takes_neighbours(t.tile.kernel) ? "__shared__ alignas(16) "
-                                                        : "__shared__ ";
+  // nvcc reads neighbours at once where it knows that they begin at a multiple of an access.
+  const char* where = array.space == Space::Register ? "" : "__shared__ alignas(16) ";
   t.out.line(str(where, type, " ", array.name, "[", size, "];"));
   return place;
 }

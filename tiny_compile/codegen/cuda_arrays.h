@@ -28,7 +28,7 @@ struct CudaTile {
 int64_t asked_bytes(const Tile& tile);
 
 // float sum2[16];
-// __shared__ float given0[512];
+// __shared__ alignas(16) float given0[512];
 // and, where blocks of a cluster send each other elements, what counts them as they arrive.
 void declare_arrays(const CudaTile& t);
 
