@@ -15,8 +15,8 @@ Tensor relate(Tensor x) {
   Tensor first = x.slice(1, 0, 1);
   Tensor relative = x - first;
   Tensor reversed = relative.flip({1});
-  Tensor turned = reversed.t();
-  return turned.sum(1);
+  Tensor transposed = reversed.t();
+  return transposed.sum(1);
 }
 
 Tensor rows() {

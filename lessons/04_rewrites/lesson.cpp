@@ -13,8 +13,8 @@ namespace {
 Tensor tidy(Tensor x) {
   Tensor scaled = x / 8;
   Tensor same = scaled * 1;
-  Tensor turned = same.t();
-  Tensor back = turned.t();
+  Tensor transposed = same.t();
+  Tensor back = transposed.t();
   Tensor shifted = back + 0.0;
   Tensor kept = shifted - 0.0;
   return kept;

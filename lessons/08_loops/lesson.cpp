@@ -14,8 +14,8 @@ namespace {
 // x: f32[6,8], upside down, on its side, five of its eight rows; a bias for each column; sums.
 Tensor corner(Tensor x, Tensor bias) {
   Tensor flipped = x.flip({0});
-  Tensor turned = flipped.t();
-  Tensor part = turned.slice(0, 2, 7);
+  Tensor transposed = flipped.t();
+  Tensor part = transposed.slice(0, 2, 7);
   Tensor shifted = part + bias;
   return shifted.sum(-1);
 }

@@ -170,7 +170,7 @@ Case weight_gradient(const Image& i) {
 }
 
 // The input's gradient: a convolution of the padded gradient, its steps drawn apart, with the
-// weights turned; a library multiplies first and adds the columns up in place.
+// weights transposed; a library multiplies first and adds the columns up in place.
 Case input_gradient(const Image& i) {
   Case c = convolution(i);
   c.name = "input's gradient of " + c.name;

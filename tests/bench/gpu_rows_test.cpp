@@ -120,11 +120,11 @@ TEST_CASE("layouts show the storage's elements", "[bench]") {
     lay_out(input, layout);
     return make_input(input, cpu);
   };
-  const Tensor first = laid_out("misaligned"), turned = laid_out("transposed"),
+  const Tensor first = laid_out("misaligned"), transposed = laid_out("transposed"),
                strided = laid_out("strided"), plain = make_input(dense, cpu);
   CHECK(reinterpret_cast<uintptr_t>(first.bytes()) % 16 == 4);
   CHECK(first.element({0, 0}) == plain.element({0, 1}));
-  CHECK(turned.element({1, 2}) == plain.element({1, 3}));  // element 9 of the storage
+  CHECK(transposed.element({1, 2}) == plain.element({1, 3}));  // element 9 of the storage
   CHECK(strided.element({0, 2}) == plain.element({0, 4}));
   CHECK_THROWS_AS(laid_out("upside down"), Error);
 }

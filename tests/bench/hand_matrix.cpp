@@ -1,5 +1,5 @@
 // How fast can memory be read across its grain? A transposed read goes through squares of 16
-// vectors of 16 that are turned in registers, so that every cache line is read once, whole, and
+// vectors of 16 that are transposed in registers, so that every cache line is read once, whole, and
 // written once; column sums keep eight rows in flight and their totals in L1.
 #include <omp.h>
 

@@ -255,8 +255,8 @@ struct MixerBlock {
   nn::LayerNorm norm2;
   Mlp channels;
   Tensor operator()(const Tensor& x) const {
-    const Tensor turned = tc::transpose(norm1(x), 1, 2);
-    const Tensor y = x + tc::transpose(places(turned), 1, 2);
+    const Tensor transposed = tc::transpose(norm1(x), 1, 2);
+    const Tensor y = x + tc::transpose(places(transposed), 1, 2);
     return y + channels(norm2(y));
   }
 };

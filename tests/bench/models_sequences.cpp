@@ -25,7 +25,7 @@ Network gpt(bool small) {
 
 // Touvron et al. 2023 -------------------------------------------------------------------------
 
-// Su et al. 2021: pairs of a head's halves, turned by the place's angles.
+// Su et al. 2021: pairs of a head's halves, transposed by the place's angles.
 Tensor rotated(const Tensor& x, const Tensor& cosine, const Tensor& sine) {
   const int64_t half = x.shape().back() / 2;
   const Tensor first = tc::slice(x, -1, 0, half), second = tc::slice(x, -1, half, 2 * half);
@@ -39,8 +39,8 @@ struct Angles {
 Angles angles_of(int64_t length, int64_t width) {
   const Tensor powers = tc::arange(width / 2).to(tc::DType::f32) * (-2.0 / width);
   const Tensor rates = tc::pow(10000.0, powers);
-  const Tensor turned = tc::outer(tc::arange(length).to(tc::DType::f32), rates);
-  const Tensor both = tc::cat({turned, turned}, -1);
+  const Tensor transposed = tc::outer(tc::arange(length).to(tc::DType::f32), rates);
+  const Tensor both = tc::cat({transposed, transposed}, -1);
   return {tc::cos(both), tc::sin(both)};
 }
 

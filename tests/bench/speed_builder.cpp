@@ -57,9 +57,9 @@ int64_t rounded(int64_t length, double kind) {
 
 void transpose_last(Input& input) {
   const size_t n = input.shape.size();
-  Sizes turned = input.shape;
-  std::swap(turned[n - 1], turned[n - 2]);
-  input.strides = tc::contiguous_strides(turned);
+  Sizes transposed = input.shape;
+  std::swap(transposed[n - 1], transposed[n - 2]);
+  input.strides = tc::contiguous_strides(transposed);
   std::swap(input.strides[n - 1], input.strides[n - 2]);
 }
 

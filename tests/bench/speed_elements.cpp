@@ -196,9 +196,9 @@ void draw_rotary(Builder& b) {
   const int64_t half = shape[3] / 2;
   const Value first = b.call("narrow", {x}, {3, 0, half}),
               second = b.call("narrow", {x}, {3, half, half});
-  const Value turned = b.call("cat", {b.call("neg", {second}), first}, {3});
+  const Value transposed = b.call("cat", {b.call("neg", {second}), first}, {3});
   b.note("rotary embedding");
-  b.returns({b.call("add", {b.call("mul", {x, cosine}), b.call("mul", {turned, sine})})});
+  b.returns({b.call("add", {b.call("mul", {x, cosine}), b.call("mul", {transposed, sine})})});
 }
 
 void draw_optimiser(Builder& b) {

@@ -97,8 +97,8 @@ Made rotary(Builder& b, DType t, const Sizes& s) {  // x*cos + rotate_half(x)*si
   const int64_t half = s[3] / 2;
   const Value first = b.call("narrow", {x}, {3, 0, half}),
               second = b.call("narrow", {x}, {3, half, half});
-  const Value turned = b.call("cat", {b.call("neg", {second}), first}, {3});
-  return {{b.call("add", {b.call("mul", {x, cosine}), b.call("mul", {turned, sine})})}};
+  const Value transposed = b.call("cat", {b.call("neg", {second}), first}, {3});
+  return {{b.call("add", {b.call("mul", {x, cosine}), b.call("mul", {transposed, sine})})}};
 }
 
 // Optimisers ----------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ PatternMaker permuted(const Sizes& order) {
 }
 
 Made heads_joined(Builder& b, DType t, const Sizes& s) {  // [B,heads,S,D] => [B,S,heads*D]
-  const Value turned = b.call("permute", {b.input(t, s)}, {0, 2, 1, 3});
-  return {{b.call("reshape", {turned}, {s[0], s[2], s[1] * s[3]})}};
+  const Value transposed = b.call("permute", {b.input(t, s)}, {0, 2, 1, 3});
+  return {{b.call("reshape", {transposed}, {s[0], s[2], s[1] * s[3]})}};
 }
 
 Made cat_of_three(Builder& b, DType t, const Sizes& s) {

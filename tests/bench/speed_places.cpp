@@ -18,7 +18,7 @@ struct Laid {
   Sizes shape;  // of what is given back
 };
 
-Laid turned(Builder& b, DType dtype, double passes) {  // axes in another order
+Laid transposed(Builder& b, DType dtype, double passes) {  // axes in another order
   const Sizes shape = rows_of(b, Dim::Width, passes * width_of(dtype));
   std::vector<Sizes> orders = {{1, 0}};
   if (shape.size() == 3) orders = {{0, 2, 1}, {1, 0, 2}, {2, 0, 1}};
@@ -75,7 +75,7 @@ Laid padded(Builder& b, DType dtype, double passes) {
 
 Laid any_layout(Builder& b, DType dtype, double passes) {
   const int64_t kind = b.below(10);
-  if (kind < 5) return turned(b, dtype, passes);
+  if (kind < 5) return transposed(b, dtype, passes);
   if (kind == 5) return patches(b, dtype, passes);
   if (kind == 6) return shuffled(b, dtype, passes);
   return kind == 7 ? rolled(b, dtype, passes) : padded(b, dtype, passes);

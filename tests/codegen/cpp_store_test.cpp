@@ -1,5 +1,5 @@
 // The ways around memory that small random programs do not take by themselves: streamed
-// outputs, squares that are turned, rows of more than 1024 chunks.
+// outputs, squares that are transposed, rows of more than 1024 chunks.
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/compile/pipeline.h"
 #include "tiny_compile/runtime/cpp_toolchain.h"
@@ -58,7 +58,7 @@ TEST_CASE("streamed rows come after their reductions", "[cpp_store]") {
       "");
 }
 
-TEST_CASE("transposed operands are read in squares", "[cpp_turned]") {
+TEST_CASE("transposed operands are read in squares", "[cpp_transposed]") {
   for (const char* dtype : {"f32", "f64", "bf16", "i8", "i32"}) {
     check_both(str("graph g(%0 x: ", dtype, "[150,300], %1 y: ", dtype, "[300,150]) {\n  %2: ",
                    dtype, "[300,150] = permute %0 {axes=[1,0]}\n  %3: ", dtype,
@@ -67,7 +67,7 @@ TEST_CASE("transposed operands are read in squares", "[cpp_turned]") {
   }
 }
 
-TEST_CASE("a transposed mask is read in squares", "[cpp_turned]") {
+TEST_CASE("a transposed mask is read in squares", "[cpp_transposed]") {
   check_both(
       "graph g(%0 x: bool[50,130], %1 y: f32[130,50]) {\n  %2: bool[130,50] = permute %0 "
       "{axes=[1,0]}\n  %3: f32[130,50] = neg %1\n  %4: f32[130,50] = where %2, %1, %3\n"
@@ -75,7 +75,7 @@ TEST_CASE("a transposed mask is read in squares", "[cpp_turned]") {
       "tc_turn(");
 }
 
-TEST_CASE("squares leave batches and short axes right", "[cpp_turned]") {
+TEST_CASE("squares leave batches and short axes right", "[cpp_transposed]") {
   check_both(
       "graph g(%0 x: f32[3,20,17], %1 y: f32[3,17,20]) {\n  %2: f32[3,17,20] = permute %0 "
       "{axes=[0,2,1]}\n  %3: f32[3,17,20] = mul %2, %1\n  return %3\n}\n",

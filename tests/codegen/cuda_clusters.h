@@ -102,8 +102,8 @@ static void cpu_cluster_barrier() {
   cpu_blocks_are_there();
 }
 template <int N>
-static void cpu_expect(unsigned long long (&meeting)[N], const unsigned (&bytes)[N]) {
-  for (int m = 0; m < N && threadIdx.x == 0; m++) *(cpu_meeting*)&meeting[m] = {bytes[m], 1};
+static void cpu_expect(unsigned long long (&barriers)[N], const unsigned (&bytes)[N]) {
+  for (int m = 0; m < N && threadIdx.x == 0; m++) *(cpu_meeting*)&barriers[m] = {bytes[m], 1};
   cpu_arrive();
 }
 template <class T> static T* cpu_cluster_at(T* mine, unsigned rank) {
@@ -116,7 +116,7 @@ static void cpu_arrives(const cpu_sent& sent) {
   __builtin_memcpy(sent.to, &sent.bits, sent.size);
 }
 template <class T>
-static void cpu_send(T* mine, T value, unsigned long long* meeting, unsigned rank) {
+static void cpu_send(T* mine, T value, unsigned long long* barrier, unsigned rank) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as st.async has them");
   cpu_sent sent{cpu_cluster_at(mine, rank), 0, sizeof(T),
                 (cpu_meeting*)cpu_cluster_at(meeting, rank)};

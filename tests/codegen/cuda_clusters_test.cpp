@@ -87,12 +87,12 @@ TEST_CASE("crossing rows of whose chunks the blocks of a cluster have some",
           "[codegen][threads]") {
   manual_seed(4);
   const auto scaled = [](In i) { return Out{i[0] / sum(i[0], {1}, true)}; };
-  check_shared(softmax_along, {turned(33, 1500)}, 2);  // lanes are rows
-  const std::string text = check_shared(softmax_along, {turned(40, 4000)}, 2);
+  check_shared(softmax_along, {transposed(33, 1500)}, 2);  // lanes are rows
+  const std::string text = check_shared(softmax_along, {transposed(40, 4000)}, 2);
   CHECK_THAT(text, ContainsSubstring("TC_SHARED(shared, "));  // more than may be declared
-  check_shared(scaled, {turned(48, 3100, bfloat16)}, 4);
-  check_shared(scaled, {turned(40, 5000, float64)}, 4);
-  check_shared(softmax_along, {turned(40, 20000)}, 8);
+  check_shared(scaled, {transposed(48, 3100, bfloat16)}, 4);
+  check_shared(scaled, {transposed(40, 5000, float64)}, 4);
+  check_shared(softmax_along, {transposed(40, 20000)}, 8);
 }
 
 TEST_CASE("columns whose parts the blocks of a cluster read", "[codegen][threads]") {

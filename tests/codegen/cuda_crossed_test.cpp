@@ -15,8 +15,8 @@ Out scaled_sum(In i) {
   const Tensor both = i[0] + i[1];
   return {both, both * rsqrt(sum(both * both, {1}, true) + 1.0)};
 }
-Out scaled_and_turned(In i) { return {scaled(i)[0].t()}; }
-Out softmax_and_turned(In i) { return {softmax(i[0], 1).t()}; }
+Out scaled_and_transposed(In i) { return {scaled(i)[0].t()}; }
+Out softmax_and_transposed(In i) { return {softmax(i[0], 1).t()}; }
 
 // The kernel's line of its schedule.
 std::string schedule_for(const Function& function, const std::vector<Tensor>& inputs) {
@@ -30,13 +30,13 @@ std::string schedule_for(const Function& function, const std::vector<Tensor>& in
 TEST_CASE("of rows that are read across, a block reads pieces of memory",
           "[codegen][threads]") {
   manual_seed(11);
-  CHECK(schedule_for(softmax_along, {turned(512, 64)}) ==
+  CHECK(schedule_for(softmax_along, {transposed(512, 64)}) ==
         "layouts rows grid · warp 8 loop register 2 · lane 32 "
         "via load 1 rows lane 4 · vector 2 loop warp 8 · lane 8 from 4 padding 1");
-  CHECK_THAT(schedule_for(scaled_and_turned, {randn({96, 64})}),
+  CHECK_THAT(schedule_for(scaled_and_transposed, {randn({96, 64})}),
              ContainsSubstring("via store 1 rows"));
-  const std::string text =
-      check(scaled_sum, {turned(70, 64, bfloat16), randn({70, 64}).to(bfloat16)}, "layouts");
+  const std::string text = check(
+      scaled_sum, {transposed(70, 64, bfloat16), randn({70, 64}).to(bfloat16)}, "layouts");
   CHECK_THAT(text, ContainsSubstring("__shared__ alignas(16) tc_bf16 staged"));
   const size_t body = text.find(") {", text.find("extern \"C\""));
   CHECK(text.find("in_x1", body) <
@@ -48,28 +48,29 @@ TEST_CASE("crossing rows of any size", "[codegen][threads]") {
   for (auto [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
            {33, 49}, {45, 70}, {64, 96}, {100, 130}, {35, 260}, {37, 1000}}) {
     INFO(rows << " rows of " << columns);
-    check(softmax_along, {turned(rows, columns)}, "layouts");
-    check(softmax_along, {turned(rows, columns, float16)}, "layouts");
-    check(scaled_sum, {turned(rows, columns), randn({rows, columns})}, "layouts");
-    check(softmax_and_turned, {randn({rows, columns})}, "layouts");
+    check(softmax_along, {transposed(rows, columns)}, "layouts");
+    check(softmax_along, {transposed(rows, columns, float16)}, "layouts");
+    check(scaled_sum, {transposed(rows, columns), randn({rows, columns})}, "layouts");
+    check(softmax_and_transposed, {randn({rows, columns})}, "layouts");
   }
 }
 
 TEST_CASE("crossing rows that begin anywhere, or are read once", "[codegen][threads]") {
   manual_seed(13);
-  for (int64_t length : {127, 257, 1023}) check(scaled, {turned(64, length)}, "layouts");
-  check(softmax_along, {turned(64, 257)}, "layouts");
-  check([](In i) { return Out{sum(i[0] * i[1], {1})}; }, {turned(64, 96), randn({64, 96})},
+  for (int64_t length : {127, 257, 1023}) check(scaled, {transposed(64, length)}, "layouts");
+  check(softmax_along, {transposed(64, 257)}, "layouts");
+  check([](In i) { return Out{sum(i[0] * i[1], {1})}; }, {transposed(64, 96), randn({64, 96})},
         "layouts");
 }
 
 TEST_CASE("of long crossing rows lanes are rows, or warps of a block have chunks",
           "[codegen][threads]") {
   manual_seed(14);
-  const std::string schedule = schedule_for(scaled, {turned(40, 2500)});
+  const std::string schedule = schedule_for(scaled, {transposed(40, 2500)});
   CHECK_THAT(schedule, ContainsSubstring("lane 8 loop register 128 · warp 8"));
   CHECK_THAT(schedule, ContainsSubstring("via store 1 rows"));
-  check(softmax_along, {turned(33, 2999)}, "layouts");
-  check(softmax_and_turned, {randn({20, 2048}).to(bfloat16)}, "layouts", without_clusters());
-  check(softmax_along, {turned(10, 5000)}, "layouts", without_clusters());
+  check(softmax_along, {transposed(33, 2999)}, "layouts");
+  check(softmax_and_transposed, {randn({20, 2048}).to(bfloat16)}, "layouts",
+        without_clusters());
+  check(softmax_along, {transposed(10, 5000)}, "layouts", without_clusters());
 }

@@ -182,12 +182,12 @@ TEST_CASE("costly work of a concat's part is done under its mask", "[codegen][th
   CHECK(count(odd, "float early") == 3);  // all loads before the first branch
   CHECK(odd.rfind("[v] = load_") < odd.find("tc_tanh(load_"));
   check_compiles(odd);
-  const std::string turned = check(
+  const std::string transposed = check(
       [](In i) {
         return Out{concat({tanh(i[0].t()), i[1]}, 0)};
       },
       {randn({96, 64}), randn({64, 96})}, "pointwise");
-  CHECK(count(turned, "if (lt_") == 1);
+  CHECK(count(transposed, "if (lt_") == 1);
 }
 
 TEST_CASE("no branch where data decides, or for what others need too",

@@ -113,7 +113,7 @@ TEST_CASE("running sums of formulas, and what is stored beside them",
   check_tiles(mixed, {numbers({40, 1040}, int8), randn({40, 1040}).to(float64)});
 }
 
-TEST_CASE("running sums of padded, joined, shifted, turned round and chosen rows",
+TEST_CASE("running sums of padded, joined, shifted, transposed round and chosen rows",
           "[codegen][threads][scan]") {
   manual_seed(5);
   check_tiles([](In i) { return Out{cumsum(pad(i[0], {3, 5}), 1)}; }, {randn({140, 500})});
@@ -198,7 +198,7 @@ TEST_CASE("a costly operator combines totals once, and skips groups behind a row
     CHECK_THAT(columns, once && ContainsSubstring("if (g*16 + t*256 < 299)"));
     for (const std::string& text : {tiles, row, columns}) check_compiles(text);
   }
-  check_tiles(logarithms(1), {turned(100, 300)});
+  check_tiles(logarithms(1), {transposed(100, 300)});
   CHECK_THAT(check_tiles(running, {randn({40, 1001})}), !once);
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("one sweep gives the places of a cummax and what stands there",
   }
   check_compiles(check_tiles(both(1), {x}));
   check_tiles(both(1), {randn({5, 9000})});
-  check_tiles(both(1), {turned(100, 300)});
+  check_tiles(both(1), {transposed(100, 300)});
   check_columns(both(0), {randn({700, 70})}, 8);
 }
 
@@ -265,9 +265,9 @@ TEST_CASE("rows that lie across come through shared memory, a column of a tile a
           "[codegen][threads][scan]") {
   manual_seed(8);
   for (int64_t length : {20, 300, 1000})
-    CHECK_THAT(check_tiles(running, {turned(100, length)}),
+    CHECK_THAT(check_tiles(running, {transposed(100, length)}),
                ContainsSubstring("y = thread%16;"));
-  check_tiles(running, {turned(2100, 300)}, 16);
+  check_tiles(running, {transposed(2100, 300)}, 16);
 }
 
 TEST_CASE(

@@ -110,12 +110,12 @@ TEST_CASE("column sums are coalesced, full sums split, transposes tiled", "[cuda
       "graph g(%0 x: f32[1000000]) {\n  %1: f32[] = sum %0 {axes=[0]}\n  return %1\n}\n");
   CHECK(full.kernels.size() == 2);
   check_compiles(full);
-  const Source turned = cuda_of(
+  const Source transposed = cuda_of(
       "graph g(%0 x: f32[512,256], %1 y: f32[256,512]) {\n  %2: f32[256,512] = permute %0 "
       "{axes=[1,0]}\n  %3: f32[256,512] = add %2, %1\n  return %3\n}\n");
-  CHECK_THAT(turned.text,
+  CHECK_THAT(transposed.text,
              ContainsSubstring("__shared__ alignas(16) float staged0[4160]"));  // 64 * 65
-  check_compiles(turned);
+  check_compiles(transposed);
 }
 
 TEST_CASE("columns that lie apart, of many chunks, go chunk after chunk", "[cuda]") {

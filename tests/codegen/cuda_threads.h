@@ -15,7 +15,7 @@ using In = std::span<const Tensor>;
 using Function = std::function<Out(In)>;
 
 // A batch of rows whose elements lie across them.
-inline Tensor turned(int64_t rows, int64_t columns, DType type = float32) {
+inline Tensor transposed(int64_t rows, int64_t columns, DType type = float32) {
   return randn({columns, rows}).to(type).t();
 }
 inline Out softmax_along(In i) { return {softmax(i[0], 1)}; }

@@ -243,7 +243,7 @@ TEST_CASE("wide rows and long columns thread by thread, where a GPU has no clust
   check(softmax_along, {randn({2048, 300}).t()}, "layouts", small);
 }
 
-TEST_CASE("points thread by thread: packs across rows, operands turned in tiles",
+TEST_CASE("points thread by thread: packs across rows, operands transposed in tiles",
           "[codegen][threads]") {
   manual_seed(5);
   check([](In i) { return Out{gelu(i[0] + i[1])}; }, {randn({33, 1023}), randn({1023})},

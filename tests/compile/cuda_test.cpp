@@ -108,36 +108,37 @@ TEST_CASE("memory that runs another way has the same bits: tiles, strips, short 
   NEEDS_GPU;
   using In = const std::vector<Tensor>&;
   using Out = std::vector<Tensor>;
-  const auto turned = [](int64_t rows, int64_t columns, DType type = float32) {
+  const auto transposed = [](int64_t rows, int64_t columns, DType type = float32) {
     return numbers({columns, rows}).to(type).t();
   };
   const auto products = [](In x) { return Out{tanh(x[0] * x[1] + x[2]) * sigmoid(x[0])}; };
   const auto softmaxes = [](In x) { return Out{softmax(x[0], 1), softmax(x[0], 1).t()}; };
   const auto sums = [](In x) { return Out{x[0] / x[0].sum(1, true), argmax(x[0], 1)}; };
-  check_on_gpu(products, {turned(96, 160), turned(96, 160), turned(96, 160)});
-  check_on_gpu(products, {turned(97, 45), turned(97, 45), turned(97, 45)});
+  check_on_gpu(products, {transposed(96, 160), transposed(96, 160), transposed(96, 160)});
+  check_on_gpu(products, {transposed(97, 45), transposed(97, 45), transposed(97, 45)});
   for (DType type : {float32, bfloat16, float64}) {
-    check_on_gpu(products, {turned(130, 66, type), turned(130, 66, type), turned(130, 66)});
-    check_on_gpu(softmaxes, {turned(272, 1024, type)});
+    check_on_gpu(products,
+                 {transposed(130, 66, type), transposed(130, 66, type), transposed(130, 66)});
+    check_on_gpu(softmaxes, {transposed(272, 1024, type)});
     check_on_gpu(softmaxes, {numbers({16385, 7}).to(type)});
     check_on_gpu(sums, {numbers({16400, 12}).to(type)});
     check_on_gpu(softmaxes, {numbers({1001, 1}).to(type)});
   }
   for (int64_t length : {37, 1000, 3000, 4096, 12000}) {
-    check_on_gpu(softmaxes, {turned(262, length)});
-    check_on_gpu(sums, {turned(256, length)});
+    check_on_gpu(softmaxes, {transposed(262, length)});
+    check_on_gpu(sums, {transposed(256, length)});
   }
   // Blocks of a cluster share a strip.
   const auto several = [](In x) {
     return Out{log_softmax(x[0], 1), layer_norm(x[0], {x[0].size(1)}), max(x[0], {1})};
   };
   for (DType type : {float32, bfloat16, float64}) {
-    check_on_gpu(softmaxes, {turned(272, 5000, type)});
-    check_on_gpu(several, {turned(270, 4097, type)});
-    check_on_gpu(several, {turned(320, 16384, type)});
+    check_on_gpu(softmaxes, {transposed(272, 5000, type)});
+    check_on_gpu(several, {transposed(270, 4097, type)});
+    check_on_gpu(several, {transposed(320, 16384, type)});
   }
   check_on_gpu([](In x) { return Out{softmax(x[0] + x[1].t(), 1)}; },
-               {turned(300, 3001), numbers({3001, 300})});
+               {transposed(300, 3001), numbers({3001, 300})});
 }
 
 TEST_CASE("casts to integers know NaN, also of absolute values", "[cuda]") {

@@ -295,10 +295,11 @@ TEST_CASE("a sum's order depends on neither axis nor batch nor layout", "[interp
   const Graph across = parse_graph(
       "graph f(%0 x: f32[1500,3]) {\n %1: f32[3] = sum %0 {axes=[0]}\n return %1\n}");
   const Tensor x = from_vector(values, Sizes{3, 1500});
-  const Tensor turned = with_layout(x, {1500, 3}, {1, 1500}, 0);
+  const Tensor transposed = with_layout(x, {1500, 3}, {1, 1500}, 0);
   const Tensor by_row = interpret(along, std::vector<Tensor>{x})[0];
-  CHECK(same_bits(by_row, interpret(across, std::vector<Tensor>{turned})[0]));
-  CHECK(same_bits(by_row, interpret(across, std::vector<Tensor>{contiguous_copy(turned)})[0]));
+  CHECK(same_bits(by_row, interpret(across, std::vector<Tensor>{transposed})[0]));
+  CHECK(same_bits(by_row,
+                  interpret(across, std::vector<Tensor>{contiguous_copy(transposed)})[0]));
   for (size_t row = 0; row < rows; row++) {
     const auto begin = values.begin() + static_cast<long>(row * count);
     CHECK(by_row.to_vector<float>()[row] ==

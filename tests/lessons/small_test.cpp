@@ -131,8 +131,8 @@ TEST_CASE("small: rewrites keep every bit, and an unsound one does not", "[small
 
   const Graph graph = trace(
       [](const Tensors& in) {
-        const Tensor x = in[0], turned = permute(permute(x, {1, 0}), {1, 0});
-        return Tensors{x * 1, 1 * x, x / 1, x + -0.0, x - 0, -(-x), turned, detach(x)};
+        const Tensor x = in[0], transposed = permute(permute(x, {1, 0}), {1, 0});
+        return Tensors{x * 1, 1 * x, x / 1, x + -0.0, x - 0, -(-x), transposed, detach(x)};
       },
       {{3, 3}});
   CHECK(operations(cse_dce(rewrite(graph))) == 0);

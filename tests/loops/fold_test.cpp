@@ -166,17 +166,17 @@ TEST_CASE(
 TEST_CASE("columns that a row's kernel goes over in two loops are added by another",
           "[folds]") {
   manual_seed(7);
-  const auto turned = [](In in) {
+  const auto transposed = [](In in) {
     const Tensor h = in[0].reshape({4096, 4, 64}) * in[1].transpose(0, 1);
     const Tensor y = h / h.sum({1, 2}, true);
     return Out{y, y.reshape({4096, 256}).sum(0)};
   };
   const std::vector<Tensor> inputs = {randn({4096, 256}), randn({64, 4})};
-  const Staged cuda = staged(turned, inputs, Target::Cuda);
+  const Staged cuda = staged(transposed, inputs, Target::Cuda);
   CHECK(folds(cuda.program) == 0);
   CHECK(join(cuda.program.refusals, "\n").find("its columns are several loops there") !=
         std::string::npos);
-  const Out wanted = interpret(trace(turned, inputs, "f").graph, inputs),
+  const Out wanted = interpret(trace(transposed, inputs, "f").graph, inputs),
             got = interpret(cuda.program, inputs);
   for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(got[k], wanted[k]));
 }

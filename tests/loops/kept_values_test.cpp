@@ -2,7 +2,7 @@
 #include "tiny_compile/loops/kept_values.h"
 
 #include "tests/catch.h"
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
@@ -21,7 +21,7 @@ Kernel kernel_of(const std::string& steps) {
 const std::string kRest = "    store z[i0] = r0\n    store w[i0] = i64 0\n";
 
 std::vector<std::vector<int>> kept(const Kernel& kernel, bool may_keep = true) {
-  return kept_values(kernel, gathered_passes_of(kernel), [&](const auto&) { return may_keep; });
+  return kept_values(kernel, gathered_sweeps_of(kernel), [&](const auto&) { return may_keep; });
 }
 
 Op op_of(const Kernel& kernel, int scalar) { return kernel.scalars[scalar].op; }
@@ -89,8 +89,8 @@ TEST_CASE("a reduction joins an earlier pass over the stores between", "[loops][
       "    r0: f32 = max(j0: 100) load a[i0*100 + j0]\n    store z[i0] = r0\n"
       "    r2: i64 = argmax(j0: 100) load a[i0*100 + j0]\n    store w[i0] = r2\n"
       "    store y[i0*100 + j0] for (j0: 100) = load b[i0*100 + j0]\n");
-  CHECK(passes_of(kernel)[0].size() == 1);
-  CHECK(gathered_passes_of(kernel)[0] == std::vector<int>{0, 2});
+  CHECK(sweeps_of(kernel)[0].size() == 1);
+  CHECK(gathered_sweeps_of(kernel)[0] == std::vector<int>{0, 2});
 }
 
 TEST_CASE("what is stored along long rows joins their reductions", "[loops][kept]") {
@@ -102,7 +102,7 @@ TEST_CASE("what is stored along long rows joins their reductions", "[loops][kept
         ") load a" + at + "\n    store z[i0] = r0\n    store y" + at + " for (j0: " + n +
         ") = " + value + "(load a" + at + (value == "sub" ? ", r0" : "") +
         ")\n  }\n  launch k\n" + "  return y, z\n}\n");
-    return gathered_passes_of(program.kernels[0]).size();
+    return gathered_sweeps_of(program.kernels[0]).size();
   };
   CHECK(passes_over(5000, "exp") == 2);
   CHECK(passes_over(1000, "exp") == 3);  // one chunk: it is held

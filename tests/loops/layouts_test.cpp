@@ -168,16 +168,16 @@ TEST_CASE("layouts are for cuda, reductions and stores", "[loops][layouts]") {
 
 namespace {
 
-std::string turned_with(const std::string& schedule) {
+std::string transposed_with(const std::string& schedule) {
   return "program f on cuda {\n  input x: f32[100,64]\n  output y: f32[64,100]\n"
          "  kernel turn rows(i0: 64) {\n"
          "    store y[i0*100 + j0] for (j0: 100) = load x[j0*64 + i0]\n    schedule " +
          schedule + "\n  }\n  launch turn\n  return y\n}\n";
 }
 
-void check_turned_refused(const std::string& schedule, const std::string& message) {
+void check_transposed_refused(const std::string& schedule, const std::string& message) {
   INFO(schedule);
-  REQUIRE_THROWS_WITH(parse_program(turned_with(schedule)), ContainsSubstring(message));
+  REQUIRE_THROWS_WITH(parse_program(transposed_with(schedule)), ContainsSubstring(message));
 }
 
 }  // namespace
@@ -187,20 +187,21 @@ TEST_CASE("what goes by way of shared memory covers what a block does", "[layout
       "layouts rows grid · register 4 · warp 8 loop grid · lane 32 · vector 4 ";
   const std::string by_way =
       own + "via load 1 rows lane 8 · vector 4 loop register 4 · warp 8 · lane 4 from 8 ";
-  const Program program = parse_program(turned_with(by_way + "padding 1"));
+  const Program program = parse_program(transposed_with(by_way + "padding 1"));
   CHECK(parse_program(print(program)) == program);
-  check_turned_refused(own + "via load 2 rows lane 32 loop register 16 · warp 8",
-                       "via load 2: there is no such access");
-  check_turned_refused(own + "via load 1 rows lane 16 loop register 16 · warp 8",
-                       "rows cover 16, not the block's 32");
-  check_turned_refused(own +
-                           "via load 1 rows lane 32 loop register 16 · warp 8 · lane 1 from 2 "
-                           "via load 1 rows lane 32 loop register 16 · warp 8",
-                       "via load 1 a second time");
-  check_turned_refused(own + "via store 1 rows lane 32 loop register 4 · lane 32",
-                       "names lanes twice");
-  check_turned_refused(own + "via load 1 rows lane 32 loop register 16 · warp 8 pieces 2",
-                       "pieces 2 are parts of the loops' first registers");
-  check_turned_refused("layouts rows grid · warp 8 loop grid · lane 32 outer=2",
-                       "schedule outer=2 of 1 row axes");
+  check_transposed_refused(own + "via load 2 rows lane 32 loop register 16 · warp 8",
+                           "via load 2: there is no such access");
+  check_transposed_refused(own + "via load 1 rows lane 16 loop register 16 · warp 8",
+                           "rows cover 16, not the block's 32");
+  check_transposed_refused(
+      own +
+          "via load 1 rows lane 32 loop register 16 · warp 8 · lane 1 from 2 "
+          "via load 1 rows lane 32 loop register 16 · warp 8",
+      "via load 1 a second time");
+  check_transposed_refused(own + "via store 1 rows lane 32 loop register 4 · lane 32",
+                           "names lanes twice");
+  check_transposed_refused(own + "via load 1 rows lane 32 loop register 16 · warp 8 pieces 2",
+                           "pieces 2 are parts of the loops' first registers");
+  check_transposed_refused("layouts rows grid · warp 8 loop grid · lane 32 outer=2",
+                           "schedule outer=2 of 1 row axes");
 }

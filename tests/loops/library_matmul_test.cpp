@@ -226,15 +226,15 @@ TEST_CASE("a product times gelu' is one call, whichever is multiplied first", "[
   }
   for (DType dtype : {DType::f32, DType::bf16}) {
     // gelu'(z) alone is what comes back of ones.
-    const ForLibrary turned = for_library(
+    const ForLibrary transposed = for_library(
         [&](In i) {
           const Tensor one = full({33, 40}, 1.0, DType::f32);
           const Tensor slope = gelu_backward(one, i[2].to(DType::f32), "tanh");
           return Out{(slope * matmul(i[0], i[1]).to(DType::f32)).to(dtype)};
         },
         {randn({33, 17}).to(dtype), randn({17, 40}).to(dtype), randn({33, 40}).to(dtype)});
-    INFO(print(turned.program) << turned.refusals);
-    REQUIRE(turned.calls ==
+    INFO(print(transposed.program) << transposed.refusals);
+    REQUIRE(transposed.calls ==
             std::vector<std::string>{str(dtype, " 40x33x17 (m x n x k), times gelu'")});
   }
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kBatch = 48, kIn = 16, kHidden = 40, kLast = 24;
 
-Tensor turned(const Tensor& x) { return transpose(x, 0, 1); }
+Tensor transposed(const Tensor& x) { return transpose(x, 0, 1); }
 
 // x, its weights w [in, hidden], z = x w + b before gelu, the second weights v [hidden, last],
 // the gradient of what comes out, and h = gelu(z).
@@ -25,7 +25,9 @@ std::vector<Tensor> inputs_of(DType dtype) {
           randn({kBatch, kLast}).to(dtype),   randn({kBatch, kHidden}).to(dtype)};
 }
 
-Tensor gradient_of_z(In i) { return gelu_backward(matmul(i[4], turned(i[3])), i[2], "tanh"); }
+Tensor gradient_of_z(In i) {
+  return gelu_backward(matmul(i[4], transposed(i[3])), i[2], "tanh");
+}
 
 ForLibrary require_calls(const TensorFunction& function, const std::vector<Tensor>& inputs,
                          const std::vector<std::string>& calls) {
@@ -66,18 +68,18 @@ TEST_CASE("the sums of a factor are made beside the gradient of weights", "[libr
     const std::vector<Tensor> inputs = inputs_of(dtype);  // x is inputs[0], dy is inputs[4]
     require_calls(
         [](In i) {
-          return Out{matmul(turned(i[0]), i[4]), sum(i[4], {0})};
+          return Out{matmul(transposed(i[0]), i[4]), sum(i[4], {0})};
         },
         inputs, {str(dtype, " 24x16x48 (m x n x k), B transposed, sums of A"), "of A"});
     require_calls(
         [](In i) {  // weights as PyTorch's linear has them
-          return Out{matmul(turned(i[4]), i[0]), sum(i[4], {0})};
+          return Out{matmul(transposed(i[4]), i[0]), sum(i[4], {0})};
         },
         inputs, {str(dtype, " 16x24x48 (m x n x k), B transposed, sums of B"), "of B"});
     const ForLibrary f = require_calls(
         [](In i) {  // the sums come first, and are kept in order
           const Tensor db = sum(i[4], {0});
-          return Out{db, matmul(turned(i[0]), i[4])};
+          return Out{db, matmul(transposed(i[0]), i[4])};
         },
         inputs, {"of A", str(dtype, " 24x16x48 (m x n x k), B transposed, sums of A")});
     REQUIRE(f.program.launches == std::vector<std::vector<int>>{{1, 0}});
@@ -90,8 +92,8 @@ TEST_CASE("the backward of two layers is four launches, its sums among the produ
     const ForLibrary f = for_library(
         [](In i) {
           const Tensor dz = gradient_of_z(i);
-          return Out{matmul(turned(i[5]), i[4]), sum(i[4], {0}), matmul(turned(i[0]), dz),
-                     sum(dz, {0}), matmul(dz, turned(i[1]))};
+          return Out{matmul(transposed(i[5]), i[4]), sum(i[4], {0}),
+                     matmul(transposed(i[0]), dz), sum(dz, {0}), matmul(dz, transposed(i[1]))};
         },
         inputs_of(dtype));
     INFO(print(f.program) << f.refusals);
@@ -112,7 +114,7 @@ TEST_CASE("batch and length are one axis to the sums as well", "[library]") {
   require_calls(
       [](In i) {
         const Tensor flat = reshape(i[1], {-1, 24});
-        return Out{matmul(turned(reshape(i[0], {-1, 16})), flat), sum(i[1], {0, 1})};
+        return Out{matmul(transposed(reshape(i[0], {-1, 16})), flat), sum(i[1], {0, 1})};
       },
       {randn({3, 8, 16}), randn({3, 8, 24})},
       {"f32 24x16x24 (m x n x k), B transposed, sums of A", "of A"});
@@ -120,7 +122,7 @@ TEST_CASE("batch and length are one axis to the sums as well", "[library]") {
 
 TEST_CASE("long sums beside a product are not split, others are", "[library]") {
   const std::vector<Tensor> inputs = {randn({16384, 8}), randn({16384, 8})};
-  auto gradients = [](In i) { return Out{matmul(turned(i[0]), i[1]), sum(i[1], {0})}; };
+  auto gradients = [](In i) { return Out{matmul(transposed(i[0]), i[1]), sum(i[1], {0})}; };
   const Graph graph = trace(gradients, inputs, "f").graph;
   const Pipeline pipeline = until(tests::library_pipeline(Matmul::Library), "plan_memory");
   const Program with = run_pipeline(pipeline, graph, true, Target::Cuda).program;
@@ -153,7 +155,7 @@ TEST_CASE("sums in a temporary have bytes of their own from the product on", "[l
   const ForLibrary f = for_library(
       [](In i) {
         const Tensor t = exp(i[0]);  // last read by the product: its bytes would be free
-        const Tensor dw = matmul(turned(t), i[1]), db = sum(i[1], {0});
+        const Tensor dw = matmul(transposed(t), i[1]), db = sum(i[1], {0});
         return Out{dw, matmul(db, i[2]), matmul(db, i[3])};
       },
       {randn({64, 16}), randn({64, 24}), randn({24, 8}), randn({24, 8})});
@@ -172,27 +174,31 @@ TEST_CASE("sums that the library does not make, and why", "[library]") {
         return Out{y, sum(y, {0})};
       },
       f32, "it sums a result only behind gelu'");
-  require_apart([&](In i) { return weights(matmul(turned(i[0]), i[4]) * 0.5, sum(i[4], {0})); },
-                f32, "it sums a factor only beside a plain product");
-  require_apart([&](In i) { return weights(relu(matmul(turned(i[0]), i[4])), sum(i[4], {0})); },
-                f32, "it sums a factor only beside a plain product");
+  require_apart(
+      [&](In i) { return weights(matmul(transposed(i[0]), i[4]) * 0.5, sum(i[4], {0})); }, f32,
+      "it sums a factor only beside a plain product");
+  require_apart(
+      [&](In i) { return weights(relu(matmul(transposed(i[0]), i[4])), sum(i[4], {0})); }, f32,
+      "it sums a factor only beside a plain product");
   require_apart(
       [&](In i) {
-        return weights(matmul(turned(i[0]), slice(i[4], 1, 0, 16)), sum(i[4], {0}));
+        return weights(matmul(transposed(i[0]), slice(i[4], 1, 0, 16)), sum(i[4], {0}));
       },
       f32, "it sums another part, or along another axis");
   require_apart([&](In i) { return weights(matmul(i[1], i[3]), sum(i[1], {0})); }, f32,
                 "it sums another part, or along another axis");
-  require_apart([&](In i) { return weights(matmul(turned(i[0]), i[4]), sum(i[4], {0})); },
+  require_apart([&](In i) { return weights(matmul(transposed(i[0]), i[4]), sum(i[4], {0})); },
                 inputs_of(DType::f64),
                 "the sums, the factors and the result are not of one dtype");
   require_apart(
-      [&](In i) { return weights(matmul(turned(i[0]), i[4]), sum(i[4].to(DType::f32), {0})); },
+      [&](In i) {
+        return weights(matmul(transposed(i[0]), i[4]), sum(i[4].to(DType::f32), {0}));
+      },
       inputs_of(DType::bf16), "the sums, the factors and the result are not of one dtype");
   require_apart(
       [](In i) {  // whose result needs the sums
         const Tensor db = sum(i[4], {0});
-        return Out{matmul(turned(i[0] + sum(db)), i[4]), db};
+        return Out{matmul(transposed(i[0] + sum(db)), i[4]), db};
       },
       f32, "its sums are read before it");
 }
@@ -206,7 +212,7 @@ TEST_CASE("sums of rounded values are not the library's", "[library]") {
     return sums;
   };
   auto beside = [](const std::function<Tensor(const Tensor&)>& db) {
-    return [db](In i) { return Out{matmul(turned(i[0]), i[4]), db(i[4])}; };
+    return [db](In i) { return Out{matmul(transposed(i[0]), i[4]), db(i[4])}; };
   };
   const DType f32 = DType::f32, bf16 = DType::bf16, f16 = DType::f16;
   for (DType dtype : {f32, bf16})
@@ -238,12 +244,12 @@ TEST_CASE("where an input may lie anywhere, sums and gelu' are other kernels", "
     }
     return program;
   };
-  auto weights = [](In i) { return Out{matmul(turned(i[0]), i[4]), sum(i[4], {0})}; };
+  auto weights = [](In i) { return Out{matmul(transposed(i[0]), i[4]), sum(i[4], {0})}; };
   CHECK(library_kernels(with_align(weights, "x4", 16))[0].sums == 1);
   CHECK(library_kernels(with_align(weights, "x4", 8))[0].sums == -1);
   CHECK(library_kernels(with_align(weights, "x4", 8))[0].matmul);
   auto slope = [](In i) {
-    return Out{gelu_backward(matmul(i[4], turned(i[3])), i[2], "tanh")};
+    return Out{gelu_backward(matmul(i[4], transposed(i[3])), i[2], "tanh")};
   };
   const Program aligned = with_align(slope, "x2", 16), shifted = with_align(slope, "x2", 4);
   CHECK(library_matmul(aligned, aligned.kernels[0]).matmul);

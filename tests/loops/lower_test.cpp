@@ -197,9 +197,9 @@ TEST_CASE("reshapes that do not nest end in a copy before their index explodes",
   int last = 0;
   for (int k = 0; k < 30; k++, last += 2) {
     const char* shape = k % 2 ? "35,33,13" : "39,55,7";
-    const char* turned = k % 2 ? "13,35,33" : "7,39,55";
+    const char* transposed = k % 2 ? "13,35,33" : "7,39,55";
     text += str("%", last + 1, ": f32[", shape, "] = reshape %", last, "\n%", last + 2,
-                ": f32[", turned, "] = permute %", last + 1, " {axes=[2,0,1]}\n");
+                ": f32[", transposed, "] = permute %", last + 1, " {axes=[2,0,1]}\n");
   }
   const Program program = lowered(text + str("return %", last, "\n}"));
   REQUIRE(program.kernels.size() > 1);

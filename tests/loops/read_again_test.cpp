@@ -163,11 +163,11 @@ TEST_CASE("sums over many rows of several axes read them again, in one pass", "[
   const Moved all = moved(gradients, inputs, Target::Cuda);
   CHECK(all.launches == 3);                              // rows; chunks of columns, their sums
   CHECK(all.megabytes < 5.2 * 60 * 8 * 49 * 48 * 4e-6);  // x, dy, dx; x, dy
-  const auto turned =
+  const auto transposed =
       [&](In x) {  // where that would go across memory the array is worth its bytes
         return gradients(Out{x[0].transpose(0, 1), x[1], x[2], x[3]});
       };
-  CHECK(moved(turned, {randn({48, 20000}), inputs[1], inputs[2], randn({20000, 48})},
+  CHECK(moved(transposed, {randn({48, 20000}), inputs[1], inputs[2], randn({20000, 48})},
               Target::Cuda)
             .megabytes > 5.9 * 20000 * 48 * 4e-6);
 }

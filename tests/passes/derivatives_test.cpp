@@ -413,7 +413,7 @@ TEST_CASE("gradients of a recurrence's steps are put side by side", "[derivative
 }
 
 TEST_CASE("thin products with one matrix have one product for its gradient", "[derivatives]") {
-  const auto steps = [](In in) {  // the matrix turned anew in each step, as a Linear does
+  const auto steps = [](In in) {  // the matrix transposed anew in each step, as a Linear does
     Tensor h = in[0];
     for (int64_t t = 0; t < 6; t++) h = tanh(matmul(h, transpose(in[1], 0, 1)));
     return Out{h};

@@ -90,11 +90,11 @@ TEST_CASE("it must be worth the copies", "[pad_products]") {
 
 TEST_CASE("the padded product is the same bits", "[pad_products]") {
   for (const auto& [m, k, n] : {std::tuple{7, 13, 9}, {1, 1, 1}, {16, 31, 8}, {9, 8, 17}}) {
-    for (const bool turned : {false, true}) {
-      const std::string x = turned ? str(k, ",", m) : str(m, ",", k);
+    for (const bool transposed : {false, true}) {
+      const std::string x = transposed ? str(k, ",", m) : str(m, ",", k);
       const Graph graph = parse_graph(str(
           "graph g(%0 x: bf16[2,", x, "], %1 w: bf16[2,", k, ",", n, "]) {\n",
-          turned
+          transposed
               ? str("  %2: bf16[2,", m, ",", k, "] = permute %0 {axes=[0,2,1]}\n  %3: bf16[2,",
                     m, ",", n, "] = matmul %2, %1\n  return %3\n}\n")
               : str("  %2: bf16[2,", m, ",", n, "] = matmul %0, %1\n  return %2\n}\n")));

@@ -202,7 +202,7 @@ void check(const TensorFunction& function, const std::vector<Sizes>& shapes, DTy
 constexpr DType kFloats[] = {DType::f32, DType::f16, DType::bf16, DType::f64};
 constexpr DType kNotDouble[] = {DType::f32, DType::f16, DType::bf16};
 
-Tensor turned(const Tensor& x) { return transpose(x, -2, -1); }
+Tensor transposed(const Tensor& x) { return transpose(x, -2, -1); }
 
 }  // namespace
 
@@ -213,9 +213,9 @@ TEST_CASE("on a GPU: sizes, dtypes, orientations", "[cublaslt][gpu]") {
   for (DType dtype : kFloats) {
     for (const auto& [m, n, k] : sizes) {
       check([](In i) { return Out{matmul(i[0], i[1])}; }, {{m, k}, {k, n}}, dtype);
-      check([](In i) { return Out{matmul(i[0], turned(i[1]))}; }, {{m, k}, {n, k}}, dtype);
-      check([](In i) { return Out{matmul(turned(i[0]), i[1])}; }, {{k, m}, {k, n}}, dtype);
-      check([](In i) { return Out{turned(matmul(turned(i[0]), turned(i[1])))}; },
+      check([](In i) { return Out{matmul(i[0], transposed(i[1]))}; }, {{m, k}, {n, k}}, dtype);
+      check([](In i) { return Out{matmul(transposed(i[0]), i[1])}; }, {{k, m}, {k, n}}, dtype);
+      check([](In i) { return Out{transposed(matmul(transposed(i[0]), transposed(i[1])))}; },
             {{k, m}, {n, k}}, dtype);
     }
   }
@@ -332,8 +332,9 @@ TEST_CASE("on a GPU: networks, calls and kernels in turn", "[cublaslt][gpu]") {
   auto step = [](In i) {  // forward and back
     const Tensor z = matmul(i[0], i[1]) + i[2], h = gelu(z, "tanh");
     const Tensor dy = matmul(h, i[3]) + i[4] - i[5];
-    const Tensor dz = gelu_backward(matmul(dy, turned(i[3])), z, "tanh");
-    return Out{matmul(turned(h), dy), sum(dy, {0}), matmul(turned(i[0]), dz), sum(dz, {0})};
+    const Tensor dz = gelu_backward(matmul(dy, transposed(i[3])), z, "tanh");
+    return Out{matmul(transposed(h), dy), sum(dy, {0}), matmul(transposed(i[0]), dz),
+               sum(dz, {0})};
   };
   for (DType dtype : kNotDouble) {
     check(mlp, {{2, 16, 64}, {256, 64}, {256}, {64, 256}, {64}}, dtype, 2, 0,
@@ -382,13 +383,13 @@ constexpr const char* kGradients[] = {"dz",
 // The backward of x -> z = x w + b -> h = gelu(z) -> h v + c, and of another layer of x whose
 // weights are [out, in]: from x, z, v, the gradient dy of what comes out, h, and the other's dy.
 std::vector<Tensor> gradients(In i) {
-  const Tensor dz = gelu_backward(matmul(i[3], turned(i[2])), i[1], "tanh");
+  const Tensor dz = gelu_backward(matmul(i[3], transposed(i[2])), i[1], "tanh");
   return {dz,
           sum(dz, {0}),
-          matmul(turned(i[0]), dz),
-          matmul(turned(i[4]), i[3]),
+          matmul(transposed(i[0]), dz),
+          matmul(transposed(i[4]), i[3]),
           sum(i[3], {0}),
-          matmul(turned(i[5]), i[0]),
+          matmul(transposed(i[5]), i[0]),
           sum(i[5], {0})};
 }
 

@@ -30,7 +30,8 @@ NamedTensors every_type(bool with_bf16) {
           filled_tensor(Literal::of(dtype, 1), shape);
   }
   tensors["x\"\\/\n\u00e9\U0001F600"] = from_vector<float>({-0.0f, HUGE_VALF, 1e-45f});
-  tensors["turned"] = with_layout(from_vector<int32_t>({1, 2, 3, 4, 5, 6}), {3, 2}, {-1, 3}, 2);
+  tensors["transposed"] =
+      with_layout(from_vector<int32_t>({1, 2, 3, 4, 5, 6}), {3, 2}, {-1, 3}, 2);
   return tensors;
 }
 

@@ -205,10 +205,10 @@ TEST_CASE("a view keeps its storage alive", "[tensor]") {
 
 TEST_CASE("contiguous copies a strided tensor once", "[tensor]") {
   const Tensor x = counted({2, 3});
-  const Tensor turned = x.t(), rows = turned.contiguous();
+  const Tensor transposed = x.t(), rows = transposed.contiguous();
   CHECK(rows.strides() == Sizes{2, 1});
   CHECK_FALSE(shares_storage(rows, x));
-  CHECK(same_bits(rows, turned));
+  CHECK(same_bits(rows, transposed));
   CHECK(shares_storage(rows.contiguous(), rows));
 }
 

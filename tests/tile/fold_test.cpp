@@ -61,7 +61,7 @@ TEST_CASE("folds as tiles: warps, then turns, the interpreter's bits", "[tile][f
     for (const char* loops :
          {"loop register 4 · lane 32 loop lane 16", "loop lane 32 · vector 4 loop register 16",
           "loop register 8 · lane 8 · vector 2 loop register 4 · lane 4",
-          "loop lane 32 · vector 4 loop lane 16 keep=0 ahead=1 resident=1"}) {
+          "loop lane 32 · vector 4 loop lane 16 keep=0 prefetch=1 resident=1"}) {
       const Program program = folds(str("layouts rows ", rows, " ", loops, " outer=2"));
       const Tiles tiles = lower_to_tiles(program);
       INFO(print(tiles));

@@ -29,7 +29,7 @@ std::string product(const std::string& type, int64_t rows, int64_t depth, int64_
 }
 
 // Operands that lie the other way, in batches.
-std::string turned(const std::string& type) {
+std::string transposed(const std::string& type) {
   return str("graph g(%0 a: ", type, "[2,70,13], %1 b: ", type, "[2,37,70]) {\n  %2: ", type,
              "[2,13,70] = permute %0 {axes=[0,2,1]}\n  %3: ", type,
              "[2,70,37] = permute %1 {axes=[0,2,1]}\n  %4: ", type,
@@ -72,13 +72,13 @@ TEST_CASE("products have the interpreter's bits, whatever they are of", "[tile][
   for (const char* type : {"f32", "f64", "bf16", "f16", "i64", "i32", "u8"}) {
     INFO(type);
     check_bits(program_of(product(type, 37, 29, 51)));
-    check_bits(program_of(turned(type)));
+    check_bits(program_of(transposed(type)));
   }
 }
 
 TEST_CASE("no cut of a product changes a bit", "[tile][panels]") {
   for (const Program& program :
-       {program_of(product("f32", 45, 70, 67)), program_of(turned("bf16"))}) {
+       {program_of(product("f32", 45, 70, 67)), program_of(transposed("bf16"))}) {
     for (const Schedule& s :
          {cut(1, 16, 1, 1, 1, 0), cut(3, 16, 2, 3, 9, 1), cut(12, 32, 4, 4, 512, 2),
           cut(5, 64, 3, 1, 64, 2), cut(16, 16, 16, 16, 33, 0)}) {

@@ -273,15 +273,15 @@ TEST_CASE("a base in another order, or with the updates' loop, goes another way"
       "  input x: i32[100]\n  input k: i64[1100]\n  input d: i32[1100]\n  output y: i32[100]\n";
   const std::string added =
       "    scatter y[at0; at0 = load k[j1] < 100] for (j1: 1100) = scatter_add load d[j1]\n";
-  const Program turned =
+  const Program transposed =
       kernel_of(buffers, "rows()",
                 "    store y[(j0%10)*10 + j0/10] for (j0: 100) = load x[j0]\n" + added, "y");
   const Program plain =
       kernel_of(buffers, "rows()", "    store y[j0] for (j0: 100) = load x[j0]\n" + added, "y");
-  CHECK(way_of(turned) == ScatterBy::Chunks);
+  CHECK(way_of(transposed) == ScatterBy::Chunks);
   const std::vector<Tensor> inputs = {values({100}, int32), places({1100}, 100),
                                       values({1100}, int32)};
-  check_program(turned, inputs);
+  check_program(transposed, inputs);
   check_program(plain, inputs);
   const Program shared = kernel_of(
       "  input x: f32[300]\n  input k: i64[300]\n  input d: f32[300]\n  output y: f32[300]\n",

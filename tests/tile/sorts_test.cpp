@@ -201,7 +201,7 @@ TEST_CASE("threads sort and merge as many elements as a schedule says",
   const std::vector<Tensor> wanted = interpret(graph, inputs);
   for (const auto& [sorted, merged] : {std::pair{2, 1}, {4, 2}, {8, 4}}) {
     for (Kernel& kernel : program.kernels)
-      kernel.schedule->each = kernel.steps[0].other < 0 ? sorted : merged;
+      kernel.schedule->each = kernel.steps[0].rhs < 0 ? sorted : merged;
     CHECK(parse_program(print(program)) == program);
     const Source source = emit_cuda(program);
     const std::vector<Tensor> got = run(program, source, inputs, false);

@@ -1,5 +1,5 @@
 // Operands that lie across the loops are read by way of squares: the tile says how, means what its
-// kernel does, and is refused where a loop that is turned transposes nothing.
+// kernel does, and is refused where a loop that is transposed transposes nothing.
 #include "tests/catch.h"
 #include "tests/tile/cpp_tiles.h"
 #include "tiny_compile/cli/inputs.h"
@@ -27,7 +27,7 @@ Program added(const std::string& dtype, int batches, int rows, int columns,
                            "\n  }\n  launch k\n  return z\n}\n"));
 }
 
-std::vector<Tensor> run_turned(const Tiles& tiles, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> run_transposed(const Tiles& tiles, const std::vector<Tensor>& inputs) {
   const Source source = emit(tiles);
   CHECK_THAT(source.text, ContainsSubstring("tc_turn("));
   return run(tiles, source, inputs);
@@ -36,19 +36,19 @@ std::vector<Tensor> run_turned(const Tiles& tiles, const std::vector<Tensor>& in
 }  // namespace
 
 TEST_CASE("what lies across is transposed in squares and read from there",
-          "[tile][points][cpp_turned]") {
+          "[tile][points][cpp_transposed]") {
   const Tiles tiles = lower_to_tiles(added("f32", 2, 300, 150));
   CHECK_THAT(print(tiles),
-             ContainsSubstring("tile k units 12 {\n  l2 turned0: f32[16384]\n") &&
-                 ContainsSubstring("for i1: 300 = first_row .. stop_row turned {\n"
+             ContainsSubstring("tile k units 12 {\n  l2 transposed0: f32[16384]\n") &&
+                 ContainsSubstring("for i1: 300 = first_row .. stop_row transposed {\n"
                                    "      row: 128 = -first_row + i1\n"
                                    "      for i2: 150 = first_column .. stop_column vector {\n"
                                    "        column: 128 = -first_column + i2\n"
                                    "        $0 = load x[i0*45000 + i1 + i2*300]\n") &&
-                 ContainsSubstring("        $0 = turned0["));
+                 ContainsSubstring("        $0 = transposed0["));
 }
 
-TEST_CASE("squares have the bits of their kernels", "[tile][points][cpp_turned]") {
+TEST_CASE("squares have the bits of their kernels", "[tile][points][cpp_transposed]") {
   for (const char* dtype : {"f32", "f64", "bf16", "f16", "i8", "bool"}) {
     for (const char* schedule : {"", " stream=1"}) {
       for (const auto& [rows, columns] : {std::pair{150, 300}, {128, 16}, {16, 129}}) {
@@ -66,14 +66,14 @@ TEST_CASE("squares have the bits of their kernels", "[tile][points][cpp_turned]"
         const std::vector<Tensor> inputs = seeded_inputs(program, 5, {}),
                                   want = interpret(program, inputs);
         CHECK(same_bits(interpret(tiles, inputs)[0], want[0]));
-        CHECK(same_bits(run_turned(tiles, inputs)[0], want[0]));
+        CHECK(same_bits(run_transposed(tiles, inputs)[0], want[0]));
       }
     }
   }
 }
 
 TEST_CASE("squares are transposed by vectors as wide as the machine's",
-          "[tile][points][cpp_turned]") {
+          "[tile][points][cpp_transposed]") {
   for (const int bytes : {16, 32, 64}) {
     for (const char* dtype : {"f32", "bf16", "i8"}) {
       INFO(dtype << " " << bytes);
@@ -81,21 +81,21 @@ TEST_CASE("squares are transposed by vectors as wide as the machine's",
           added(dtype, 1, 135, 300, "", str(" for mine cores=1 vector=", bytes)));
       const std::vector<Tensor> inputs = seeded_inputs(tiles.program, 5, {});
       CHECK_THAT(emit(tiles).text, ContainsSubstring(str("vector_size(", bytes, ")")));
-      CHECK(same_bits(run_turned(tiles, inputs)[0], interpret(tiles.program, inputs)[0]));
+      CHECK(same_bits(run_transposed(tiles, inputs)[0], interpret(tiles.program, inputs)[0]));
     }
   }
 }
 
-TEST_CASE("squares that L2 does not hold are not made", "[tile][points][cpp_turned]") {
+TEST_CASE("squares that L2 does not hold are not made", "[tile][points][cpp_transposed]") {
   const auto text_on = [](const std::string& machine, const char* schedule) {
     const Tiles tiles = lower_to_tiles(added("f32", 1, 300, 150, schedule, " for " + machine));
     CHECK_NOTHROW(verify(tiles));
     return print(tiles);
   };
   const std::string large = "mine cores=1 l2=65536", small = "mine cores=1 l2=65535";
-  CHECK_THAT(text_on(large, ""), ContainsSubstring("turned"));
-  CHECK_THAT(text_on(large, " keep=0"), !ContainsSubstring("turned"));
-  CHECK_THAT(text_on(small, " keep=0"), !ContainsSubstring("turned"));
+  CHECK_THAT(text_on(large, ""), ContainsSubstring("transposed"));
+  CHECK_THAT(text_on(large, " keep=0"), !ContainsSubstring("transposed"));
+  CHECK_THAT(text_on(small, " keep=0"), !ContainsSubstring("transposed"));
   CHECK_THROWS_WITH(text_on(small, ""),
                     ContainsSubstring("schedule pointwise: squares of what lies across take "
                                       "65536 bytes, L2 has 65535; keep=0 reads it where it"));
@@ -107,8 +107,8 @@ TEST_CASE("squares that L2 does not hold are not made", "[tile][points][cpp_turn
   }
 }
 
-TEST_CASE("a loop that is turned transposes a square, or is refused",
-          "[tile][points][cpp_turned]") {
+TEST_CASE("a loop that is transposed transposes a square, or is refused",
+          "[tile][points][cpp_transposed]") {
   const Tiles tiles = lower_to_tiles(added("f32", 2, 300, 150));
   const std::string text = print(tiles);
   const auto edited = [&](const std::string& old, const std::string& by) {
@@ -123,21 +123,22 @@ TEST_CASE("a loop that is turned transposes a square, or is refused",
                       ContainsSubstring("line ") && ContainsSubstring(why));
   };
   refused("stop_column vector", "stop_column");
-  refused("stop_row turned", "stop_row vector turned", "a loop in one of vectors");
+  refused("stop_row transposed", "stop_row vector transposed", "a loop in one of vectors");
   refused("min(first_column + 128, 150)", "150");
-  refused("i1 + i2*300]\n        turned0", "i1/2 + i2*300]\n        turned0");
-  refused("i1 + i2*300]\n        turned0", "i1*2 + i2]\n        turned0");
-  refused("= $0\n", "= $0\n        turned0[0] = $0\n");
-  refused("turned0[", "turned0[0*");
+  refused("i1 + i2*300]\n        transposed0", "i1/2 + i2*300]\n        transposed0");
+  refused("i1 + i2*300]\n        transposed0", "i1*2 + i2]\n        transposed0");
+  refused("= $0\n", "= $0\n        transposed0[0] = $0\n");
+  refused("transposed0[", "transposed0[0*");
   refused("first_column .. stop_column vector",
           "max(first_column, i1 - 200) .. stop_column vector");
-  refused("turned0: f32[16384]", "turned0: f32[16383]", "leaves the array's 16383 elements");
-  refused("l2 turned0: f32[16384]", "l2 turned0: f32[300000]",
+  refused("transposed0: f32[16384]", "transposed0: f32[16383]",
+          "leaves the array's 16383 elements");
+  refused("l2 transposed0: f32[16384]", "l2 transposed0: f32[300000]",
           "bytes in L2, which has 1048576");
 
   // Part of a square is one too.
   const Tiles part = parse_tiles(
-      edited("i1: 300 = first_row .. stop_row turned", "i1: 300 = first_row .. stop_row"));
+      edited("i1: 300 = first_row .. stop_row transposed", "i1: 300 = first_row .. stop_row"));
   const std::vector<Tensor> inputs = seeded_inputs(tiles.program, 5, {});
   CHECK(same_bits(interpret(part, inputs)[0], interpret(tiles, inputs)[0]));
   CHECK(emit(part).text.find("tc_turn(") == std::string::npos);

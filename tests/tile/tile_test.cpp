@@ -290,13 +290,15 @@ TEST_CASE("a later row is asked for where a warp's elements lie side by side", "
         line + "\n  }\n  launch k\n  return y\n}\n");
     return print(program, lower_to_tile(program, program.kernels[0]));
   };
-  const std::string text = text_of("warp 4 · register 32 · lane 32 ahead=40");
+  const std::string text = text_of("warp 4 · register 32 · lane 32 prefetch=40");
   CHECK_THAT(text, ContainsSubstring("later: 500 = min(block + 40, 499)"));
-  CHECK_THAT(text, ContainsSubstring("ahead x[min(later*3000 + warp*1024, 1498976)] x1024"));
+  CHECK_THAT(text, ContainsSubstring("prefetch x[min(later*3000 + warp*1024, 1498976)] x1024"));
   CHECK_THAT(text, ContainsSubstring("if warp*1024 < 3000 {"));  // none beyond the row
-  CHECK_THAT(text_of("warp 4 · register 32 · lane 32"), !ContainsSubstring("ahead"));
-  CHECK_THAT(text_of("warp 4 · register 32 · lane 32 ahead=500"), !ContainsSubstring("ahead"));
-  CHECK_THAT(text_of("register 32 · lane 32 · warp 4 ahead=40"), !ContainsSubstring("ahead"));
+  CHECK_THAT(text_of("warp 4 · register 32 · lane 32"), !ContainsSubstring("prefetch"));
+  CHECK_THAT(text_of("warp 4 · register 32 · lane 32 prefetch=500"),
+             !ContainsSubstring("prefetch"));
+  CHECK_THAT(text_of("register 32 · lane 32 · warp 4 prefetch=40"),
+             !ContainsSubstring("prefetch"));
 }
 
 TEST_CASE("warps whose lanes have the same give one element each", "[tile]") {
@@ -450,14 +452,15 @@ TEST_CASE("a sum of exponentials finds a maximum on its way", "[tile]") {
   CHECK(parse_tile(program, text) == lower_to_tile(program, program.kernels[0]));
   // Another maximum of the same values is one by itself; and rows are asked for ahead.
   std::string twice = exponentials_of(
-      4096, "f32", "layouts rows grid loop warp 4 · register 8 · lane 32 · vector 4 ahead=2");
+      4096, "f32",
+      "layouts rows grid loop warp 4 · register 8 · lane 32 · vector 4 prefetch=2");
   twice.replace(twice.find("r2: f32 = sum"), 13, "r2: f32 = max");
   twice.replace(twice.find("mul($1, $1)"), 11, "$1");
   const Program again = parse_program(twice);
   const std::vector<Tensor> inputs = {randn({6, 4096})};
   CHECK(same_bits(interpret(lower_to_tiles(again), inputs)[1], interpret(again, inputs)[1]));
   CHECK_THAT(print(again, lower_to_tile(again, again.kernels[0])),
-             ContainsSubstring("ahead x["));
+             ContainsSubstring("prefetch x["));
 }
 
 TEST_CASE("no exponent of a shortcut is above what is said to be the highest", "[tile]") {

@@ -163,9 +163,9 @@ TEST_CASE("a tile's vectors may be of rows that data chooses", "[tile][verify]")
 }
 
 TEST_CASE("a tile asks ahead for what it may read alone", "[tile][verify]") {
-  CHECK(error_of(text_of("  ahead x[min(block*64, 900)] x100\n")) == "");
-  check_refused("  ahead x[min(block*64, 901)] x100\n", "leaves the buffer's 1000 elements");
-  check_refused("  ahead z[0]\n", "loads z, which kernel k does not");
+  CHECK(error_of(text_of("  prefetch x[min(block*64, 900)] x100\n")) == "");
+  check_refused("  prefetch x[min(block*64, 901)] x100\n", "leaves the buffer's 1000 elements");
+  check_refused("  prefetch z[0]\n", "loads z, which kernel k does not");
 }
 
 TEST_CASE("a cluster starts once and together, and sends words", "[tile][verify]") {

@@ -79,7 +79,7 @@ Values product(const Values& a, const Values& b, size_t inner, size_t columns) {
   return y;
 }
 
-Values turned(const Values& x, size_t columns) {  // [rows, columns] -> [columns, rows]
+Values transposed(const Values& x, size_t columns) {  // [rows, columns] -> [columns, rows]
   const size_t rows = x.size() / columns;
   Values y(x.size());
   for (size_t at = 0; at < x.size(); at++) y[at % columns * rows + at / columns] = x[at];
@@ -90,7 +90,7 @@ Values turned(const Values& x, size_t columns) {  // [rows, columns] -> [columns
 Values attention_of(const Values& q, const Values& k, const Values& v, size_t width,
                     size_t value_width, double factor, const Values& bias) {
   const size_t keys = k.size() / width;
-  Values scores = product(q, turned(k, width), width, keys);
+  Values scores = product(q, transposed(k, width), width, keys);
   for (size_t i = 0; i < scores.size(); i++) scores[i] = scores[i] * factor + bias[i];
   return product(by_rows(scores, keys, softmax_of), v, keys, value_width);
 }
@@ -349,7 +349,7 @@ TEST_CASE("linear, with and without a bias", "[nn]") {
                                    linear(x.slice(0, 0, 0), w)};
       },
       x, w, b);
-  const Values plain = product(values(x), turned(values(w), 7), 7, 4);
+  const Values plain = product(values(x), transposed(values(w), 7), 7, 4);
   Values biased = plain;
   for (size_t i = 0; i < biased.size(); i++) biased[i] += values(b)[i % 4];
   check_near(y[0], {3, 5, 4}, plain);

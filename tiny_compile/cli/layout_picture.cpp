@@ -15,7 +15,7 @@
 #include "tiny_compile/cli/drawing.h"
 #include "tiny_compile/cli/layout.h"
 #include "tiny_compile/cli/svg.h"
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/facts.h"
 #include "tiny_compile/tile/owner.h"
 

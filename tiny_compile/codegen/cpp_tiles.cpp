@@ -102,7 +102,7 @@ void write_stream(const CppTile& t, const Statement& s) {
 }
 
 // A line of the caches each.
-void write_ahead(const CppTile& t, const Statement& s) {
+void write_prefetch(const CppTile& t, const Statement& s) {
   const int64_t step = kCacheLine / size_of(t.text.program.buffers[s.buffer].type.dtype);
   const Expr count = s.left.is_constant(0) ? Expr(s.width) : s.left;
   t.out.open(str("for (", t.text.integer, " ahead = 0; ahead < ", c_text(count),
@@ -148,8 +148,8 @@ void write_square(const CppTile& t, const Square& square) {
                  c_text(square.rows), ", ", c_text(square.columns), ");"));
 }
 
-void write_turned(const CppTile& t, const Statement& s) {
-  const auto lines = turned_lines(t.tile, s);
+void write_transposed(const CppTile& t, const Statement& s) {
+  const auto lines = transposed_lines(t.tile, s);
   if (!lines) return write_square(t, *square_of(t.tile, s));
   const TileType type = tile_type(t.tile.arrays[lines->array].dtype);
   t.out.line(str(t.text.calls("tc_turn_lines_" + type.name), "<", lines->width, ">(",
@@ -196,7 +196,7 @@ void write_in_vectors(const CppTile& t, const Statement& s, int64_t lanes) {
 }
 
 void write_for(const CppTile& t, const Statement& s) {
-  if (s.turned) return write_turned(t, s);
+  if (s.transposed) return write_transposed(t, s);
   if (s.multiplied) return write_product(t, s);
   if (const auto lanes = lanes_of_last(t.text.program, t.tile, s))
     return write_in_vectors(t, s, *lanes);
@@ -222,7 +222,7 @@ void write(const CppTile& t, const Statement& s, bool has_else) {
     case StatementKind::Tree: return write_tree(t, s);
     case StatementKind::Update:
     case StatementKind::UpdateAll: return write_update(t.text, t.tile, s);
-    case StatementKind::Ahead: return write_ahead(t, s);
+    case StatementKind::Prefetch: return write_prefetch(t, s);
     case StatementKind::For: return write_for(t, s);
     case StatementKind::If:
       t.out.open(s.value >= 0 ? str("if (", t.text.scalars.name(s.value), ")")

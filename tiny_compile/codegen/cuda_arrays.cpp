@@ -49,14 +49,14 @@ void expect_arrays(const CudaTile& t) {
     bytes.push_back(
         str(array.size.constant() / t.tile.cluster * size_of(compute_type(array.dtype))));
   }
-  t.out.line(str("__shared__ unsigned long long meeting[", bytes.size(), "];"));
+  t.out.line(str("__shared__ unsigned long long barriers[", bytes.size(), "];"));
   t.out.line(str("const unsigned bytes[] = {", join(bytes, ", "), "};"));
-  t.out.line(t.text.calls("tc_expect") + "(meeting, bytes);");
+  t.out.line(t.text.calls("tc_expect") + "(barriers, bytes);");
 }
 
-std::string meeting(const CudaTile& t, int array) {
+std::string barrier_of(const CudaTile& t, int array) {
   const auto at = std::find(t.awaited.begin(), t.awaited.end(), array);
-  return str("&meeting[", at - t.awaited.begin(), "]");
+  return str("&barriers[", at - t.awaited.begin(), "]");
 }
 
 }  // namespace
@@ -108,12 +108,12 @@ void write_send(const CudaTile& t, const Statement& s) {
   const ScalarWriter& scalars = t.text.scalars;
   const Expr block = mod(s.index, t.tile.cluster), place = floor_div(s.index, t.tile.cluster);
   t.out.line(str("tc_send(&", t.tile.arrays[s.array].name, "[", scalars.index(place), "], ",
-                 scalars.name(s.value), ", ", meeting(t, s.array), ", ", scalars.index(block),
-                 ");"));
+                 scalars.name(s.value), ", ", barrier_of(t, s.array), ", ",
+                 scalars.index(block), ");"));
 }
 
 void write_await(const CudaTile& t, const Statement& s) {
-  t.out.line(str("tc_await(", meeting(t, s.array), ");"));
+  t.out.line(str("tc_await(", barrier_of(t, s.array), ");"));
 }
 
 }  // namespace tiny_compile

@@ -1,7 +1,7 @@
 // What do kernels call that is no op of one element? Messages between the blocks of a cluster, quotients and
 // exponentials that are quick for most arguments.
 //
-//   tc_send(&sums[3], r0, &meeting[0], 2)   to the cluster's block number 2
+//   tc_send(&sums[3], r0, &barriers[0], 2)   to the cluster's block number 2
 #include "tiny_compile/codegen/cuda_helpers.h"
 
 #include <sstream>
@@ -36,17 +36,17 @@ __device__ inline T* tc_cluster_at(T* mine, int rank) {
 __device__ inline unsigned tc_shared(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 template <int N>
-__device__ inline void tc_expect(unsigned long long (&meeting)[N], const unsigned (&bytes)[N]) {
+__device__ inline void tc_expect(unsigned long long (&barriers)[N], const unsigned (&bytes)[N]) {
   if (threadIdx.x == 0) {
     for (int m = 0; m < N; m++)
-      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(tc_shared(&meeting[m])));
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(tc_shared(&barriers[m])));
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   __syncwarp();  // nvcc may set a barrier up for a warp as one; racecheck then looks for this
   if (threadIdx.x == 0) {
     for (int m = 0; m < N; m++)
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                       tc_shared(&meeting[m])),
+                       tc_shared(&barriers[m])),
                    "r"(bytes[m])
                    : "memory");
   }
@@ -60,10 +60,10 @@ __device__ inline void tc_blocks_are_there() {
 
 // value to the variable of block `rank` that stands where `mine` does here.
 template <class T>
-__device__ inline void tc_send(T* mine, T value, unsigned long long* meeting, int rank) {
+__device__ inline void tc_send(T* mine, T value, unsigned long long* barrier, int rank) {
   unsigned to, there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(tc_shared(mine)), "r"(rank));
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(tc_shared(meeting)), "r"(rank));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(tc_shared(barrier)), "r"(rank));
   if constexpr (sizeof(T) == 8)
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(
                      to),
@@ -76,14 +76,14 @@ __device__ inline void tc_send(T* mine, T value, unsigned long long* meeting, in
                  : "memory");
 }
 
-__device__ inline void tc_await(unsigned long long* meeting) {
+__device__ inline void tc_await(unsigned long long* barrier) {
   unsigned done = 0;
   while (!done)
     asm volatile(
         "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
         "selp.u32 %0, 1, 0, p;\n}"
         : "=r"(done)
-        : "r"(tc_shared(meeting))
+        : "r"(tc_shared(barrier))
         : "memory");
 }
 )"},

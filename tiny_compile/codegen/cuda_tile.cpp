@@ -267,7 +267,7 @@ void write(const CudaTile& t, const Statement& s, const Evaluation& how) {
     case StatementKind::Load: return write_load(t, s);
     case StatementKind::Store: return write_store(t, s);
     case StatementKind::StoreAll: return write_store_all(t, s);
-    case StatementKind::Ahead:
+    case StatementKind::Prefetch:
       return t.out.line(str(t.text.calls("tc_ahead"), "(", address(t, s.buffer, s.index), ", ",
                             s.width, ");"));
     case StatementKind::For: return write_for(t, s, how);

@@ -80,7 +80,7 @@ Kernel drop_unit_rows(Kernel kernel) {
 }
 
 // Accesses that are contiguous along an axis. Where each point is stored, the store decides: loads
-// that run across it are turned in tiles, a store is not. What inner loops read counts more than
+// that run across it are transposed in tiles, a store is not. What inner loops read counts more than
 // all that is stored once a row, and neighbours in one line of memory count as well.
 int contiguous_accesses(const Kernel& kernel, int axis) {
   const bool points = !is_sequential(kernel);
@@ -166,7 +166,7 @@ Kernel with_short_rows_as_points(const Program& program, Kernel kernel) {
   const size_t loops = kernel.axes.size() - static_cast<size_t>(kernel.rows);
   const Expr place = place_in_all(kernel);
   const auto is_pack = [&](const Step& step) {
-    if (step.kind != StepKind::Store || step.other >= 0 || step.inner.size() != loops)
+    if (step.kind != StepKind::Store || step.rhs >= 0 || step.inner.size() != loops)
       return false;
     const Expr count = inner_count(kernel, step);
     return count.is_constant() && kPack % (count.constant() * size_of(step.dtype)) == 0 &&

@@ -16,7 +16,7 @@
 #include <numeric>
 
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {

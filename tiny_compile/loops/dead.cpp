@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 
 namespace tiny_compile {
 namespace {

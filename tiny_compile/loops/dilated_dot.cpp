@@ -12,7 +12,7 @@
 #include <set>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {
@@ -162,15 +162,15 @@ Expr extent_of(const Axis& axis, int64_t by, int64_t residue) {
 std::optional<Dilated> dilated(const Program& program, const Kernel& kernel) {
   if (program.target != Target::Cpp || !is_dot_of_known_size(kernel)) return std::nullopt;
   const Step& step = kernel.steps[0];
-  if (kernel.scalars[step.value].mask < 0 && kernel.scalars[step.other].mask < 0)
+  if (kernel.scalars[step.value].mask < 0 && kernel.scalars[step.rhs].mask < 0)
     return std::nullopt;
   std::vector<Expr> indices;
   for (const Scalar& scalar : kernel.scalars) {
     if (!scalar.index.is_constant()) indices.push_back(scalar.index);
   }
   const Dilated dot{view_for(kernel, {row_axes(kernel), step.inner}, indices), 0, -1, -1, {}};
-  Dilated best = with_cuts(dot, step.value, step.other);
-  if (best.cuts.empty()) best = with_cuts(dot, step.other, step.value);
+  Dilated best = with_cuts(dot, step.value, step.rhs);
+  if (best.cuts.empty()) best = with_cuts(dot, step.rhs, step.value);
   const bool fits = !best.cuts.empty() && phases(best.cuts) <= kMostPhases;
   return fits && spared(best) >= kWorthIt ? std::optional(std::move(best)) : std::nullopt;
 }

@@ -12,9 +12,9 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/dot_axes.h"
-#include "tiny_compile/loops/narrow.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {
@@ -61,9 +61,9 @@ Kernel with_short_last_row_unrolled(Kernel kernel) {
   Kernel unrolled = without_steps(kernel);
   ScalarTable table(unrolled);
   for (int64_t k = 0; k < last.extent.constant(); k++) {
-    Splice there;
+    ScalarMapping there;
     there.axes = {{last.name, Expr(k)}};
-    const std::vector<int> ids = splice(kernel, {}, there, table);
+    const std::vector<int> ids = clone_with_mapping(kernel, {}, there, table);
     for (Step store : kernel.steps) {
       store.index = substitute(store.index, there.axes);
       for (int* root : store.roots()) *root = *root < 0 ? -1 : ids[*root];

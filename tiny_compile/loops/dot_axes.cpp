@@ -209,8 +209,8 @@ DotAxes dot_axes(const Kernel& kernel) {
     if (kernel.steps[s].kind == StepKind::Dot) axes.step = static_cast<int>(s);
   }
   const Step& dot = kernel.steps[axes.step];
-  axes.left = dot.value, axes.right = dot.other, axes.depth = dot.inner;
-  const std::vector<bool> left = below(kernel, dot.value), right = below(kernel, dot.other);
+  axes.left = dot.value, axes.right = dot.rhs, axes.depth = dot.inner;
+  const std::vector<bool> left = below(kernel, dot.value), right = below(kernel, dot.rhs);
   for (int a = 0; a < kernel.rows; a++) {
     const bool of_left = mentions(kernel, left, kernel.axes[a]),
                of_right = mentions(kernel, right, kernel.axes[a]);

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <set>
 
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/lives.h"
-#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {

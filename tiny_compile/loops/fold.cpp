@@ -12,7 +12,7 @@
 #include <bit>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
@@ -110,10 +110,10 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel) {
   const int64_t count = rows.constant(), width = columns.constant();
   if (count < kFewRows || count % kChunk != 0 || count > kChunk * kChunk) return std::nullopt;
   if (width < kShortRow || width > kChunk) return std::nullopt;
-  Kernel turned = kernel;
-  std::swap(turned.axes[0], turned.axes[1]);
-  turned.steps.clear();
-  ScalarTable table(turned);
+  Kernel transposed = kernel;
+  std::swap(transposed.axes[0], transposed.axes[1]);
+  transposed.steps.clear();
+  ScalarTable table(transposed);
   for (size_t s = 0; s < kernel.steps.size(); s += 2) {
     Step fold = kernel.steps[s + 1];
     fold.kind = StepKind::Fold;
@@ -122,9 +122,9 @@ std::optional<Kernel> as_fold(const Program& program, const Kernel& kernel) {
     fold.dtype = compute_type(fold.dtype);  // halves are added as floats, and rounded once
     if (fold.dtype != kernel.steps[s].dtype)
       fold.value = table.apply(Op::cast, fold.dtype, {fold.value});
-    turned.steps.push_back(fold);
+    transposed.steps.push_back(fold);
   }
-  return normalize(std::move(turned));
+  return normalize(std::move(transposed));
 }
 
 int64_t room_for_columns(const Kernel& kernel, const Step& fold) {

@@ -25,7 +25,7 @@ class Grouped {
   // The groups as kernels, without what nobody needs any more.
   Program finish() const;
 
-  Program program;           // as it was given, but for buffers that a stage adds
+  Program program;  // as it was given, but for buffers that a stage adds
   GroupGraph groups;
   std::vector<int> readers;  // of each buffer, the kernels that did read it
 

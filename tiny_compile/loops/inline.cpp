@@ -14,10 +14,10 @@
 
 #include "tiny_compile/loops/align.h"
 #include "tiny_compile/loops/bytes_moved.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/mask_facts.h"
-#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/short_sums.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 #include "tiny_compile/loops/work.h"
 
 namespace tiny_compile {
@@ -45,7 +45,8 @@ int64_t longest_index(const Kernel& kernel, const std::vector<bool>& wanted,
     if (!wanted[id]) continue;
     const Expr index = substitute(scalar.index, axes);
     const bool narrows = scalar.kind == ScalarKind::Load || scalar.kind == ScalarKind::Index;
-    longest = std::max(longest, (narrows ? narrowed(consumer, mask, index) : index).size());
+    longest = std::max(longest,
+                       (narrows ? simplify_under_mask(consumer, mask, index) : index).size());
   }
   return longest;
 }
@@ -153,20 +154,21 @@ std::string replace_loads(const Program& program, Group& consumer, const Group& 
   consumer.kernel = source;
   consumer.kernel.scalars.clear();
   consumer.table = std::make_unique<ScalarTable>(consumer.kernel);
-  Splice how;
+  ScalarMapping how;
   how.replace = [&](const Scalar& load) {
     if (load.buffer != buffer) return -1;
-    Splice there;
+    ScalarMapping there;
     there.mask = load.mask;
     there.axes = places_in(producer.kernel, *nest, load.index);
     there.indirect = load.operands;
     there.limits = load.limits;
-    const int value = splice(producer.kernel, wanted, there, *consumer.table)[store.value];
+    const int value =
+        clone_with_mapping(producer.kernel, wanted, there, *consumer.table)[store.value];
     if (load.mask < 0) return value;
     return consumer.table->apply(Op::where, load.dtype,
                                  {load.mask, value, consumer.table->constant(load.value)});
   };
-  const std::vector<int> ids = splice(source, {}, how, *consumer.table);
+  const std::vector<int> ids = clone_with_mapping(source, {}, how, *consumer.table);
   if (!stays_within(program, consumer.kernel, producer.kernel)) {
     consumer.kernel = source;
     consumer.table = std::make_unique<ScalarTable>(consumer.kernel);

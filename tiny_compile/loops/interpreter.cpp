@@ -123,7 +123,7 @@ class KernelRun {
         if (needed[id]) evaluate_scalar(static_cast<int>(id), n);
       }
       switch (step.kind) {
-        case StepKind::Dot: append(others, lanes_[step.other], n); [[fallthrough]];
+        case StepKind::Dot: append(others, lanes_[step.rhs], n); [[fallthrough]];
         case StepKind::Scan:
         case StepKind::Sort:
           if (step.mask >= 0) append(others, lanes_[step.mask], n);
@@ -263,7 +263,7 @@ class KernelRun {
 
   std::vector<std::byte> scanned(const Step& step, const std::vector<std::byte>& values,
                                  int64_t count) const {
-    const ScanStart start{step.exclusive, step.other < 0 ? nullptr : &lanes_[step.other],
+    const ScanStart start{step.exclusive, step.rhs < 0 ? nullptr : &lanes_[step.rhs],
                           step.values};
     return scan(step.op, kernel_.scalars[step.value].dtype, values.data(), count, start);
   }
@@ -312,7 +312,7 @@ class KernelRun {
     std::vector<int64_t> chosen;
     for (int lane = 0; lane < n; lane++) {
       if (step.mask >= 0 && !lanes_[step.mask].as<bool>()[lane]) continue;
-      if (!choose({step.other}, {step.limit}, lane, chosen)) continue;
+      if (!choose({step.rhs}, {step.limit}, lane, chosen)) continue;
       const int64_t index = value_of(step_index_[number], lane, chosen),
                     chunk = (first + lane) / kChunk;
       lane_of(lanes_[step.value], lane, one);

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "tiny_compile/loops/axes.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 
 namespace tiny_compile {
 namespace {
@@ -129,14 +129,15 @@ int stored_value(Group& first, const MergePlan& plan, const std::vector<int>& ax
   const Step store = first.kernel.steps[step];
   int value = store.value;
   if (!load.operands.empty()) {
-    Splice there;
+    ScalarMapping there;
     const Axis& axis = first.kernel.axes[axis_of[plan.indirect]];
     there.axes = {{axis.name, Expr::index(indirect(0), axis.extent)}};
     there.mask = load.mask;
     there.indirect = load.operands;
     there.limits = load.limits;
     const Kernel source = first.kernel;
-    value = splice(source, reachable(source, store), there, *first.table)[store.value];
+    value =
+        clone_with_mapping(source, reachable(source, store), there, *first.table)[store.value];
   }
   if (load.mask < 0) return value;
   return first.table->apply(Op::where, load.dtype,
@@ -172,11 +173,11 @@ std::string join_groups(Group& first, const Group& second, const MergePlan& plan
   if (!reads_line_up(first, second, mapping, plan, axis_of))
     return "it reads other places than the ones written at the same point";
   narrow_rows(first, plan, axis_of);
-  Splice how;
+  ScalarMapping how;
   how.axes = mapping.names;
   how.first_step = static_cast<int>(first.kernel.steps.size());
   how.replace = [&](const Scalar& load) { return stored_value(first, plan, axis_of, load); };
-  const std::vector<int> ids = splice(second.kernel, {}, how, *first.table);
+  const std::vector<int> ids = clone_with_mapping(second.kernel, {}, how, *first.table);
   for (Step step : second.kernel.steps) {
     std::vector<int> inner;
     auto add = [&](int axis) {

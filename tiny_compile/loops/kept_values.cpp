@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/loops/typing.h"
 
 namespace tiny_compile {
@@ -195,7 +195,7 @@ std::vector<std::vector<int>> kept_values(
 }
 
 Held most_held(const Kernel& kernel) {
-  const std::vector<std::vector<int>> passes = gathered_passes_of(kernel),
+  const std::vector<std::vector<int>> passes = gathered_sweeps_of(kernel),
                                       kept = kept_values(kernel, passes,
                                                          [](const auto&) { return true; });
   Held most;

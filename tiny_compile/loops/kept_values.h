@@ -19,7 +19,7 @@ std::vector<int> evaluated(const Kernel& kernel, const std::vector<int>& steps,
 std::vector<int> evaluated_for(const Kernel& kernel, const std::vector<int>& roots,
                                const std::function<bool(int)>& is_kept);
 
-// The values that each pass (passes_of.h) keeps for later ones over the same loops: loads and costly
+// The values that each pass (sweeps.h) keeps for later ones over the same loops: loads and costly
 // ones, or fewer that are made of them. Only over loops that `may_keep`.
 std::vector<std::vector<int>> kept_values(
     const Kernel& kernel, const std::vector<std::vector<int>>& passes,

@@ -16,7 +16,7 @@
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_via.h"
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 
 namespace tiny_compile {
 namespace {
@@ -279,7 +279,8 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   if (s.resident < 0 || s.resident > program.machine.blocks || s.resident * warps_of(s) > most)
     return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps and ", program.machine.blocks, " blocks");
-  if (s.ahead < 0) return str("schedule ahead=", s.ahead, ": what is read later lies ahead");
+  if (s.prefetch < 0)
+    return str("schedule prefetch=", s.prefetch, ": what is read later lies ahead");
   if (s.outer < 0 || s.outer > kernel.rows)
     return str("schedule outer=", s.outer, " of ", kernel.rows, " row axes");
   const int64_t rows = rows_laid_out(kernel), cluster = cluster_of(s);

@@ -22,7 +22,7 @@
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/loops/streamed_stores.h"
 #include "tiny_compile/loops/strips.h"
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 
 namespace tiny_compile {
 namespace {
@@ -118,7 +118,7 @@ bool is_plain_matmul(const Kernel& kernel) {
     return false;
   };
   return !mentions(dot.value, kernel.rows - 1) &&
-         (kernel.rows < 2 || !mentions(dot.other, kernel.rows - 2));
+         (kernel.rows < 2 || !mentions(dot.rhs, kernel.rows - 2));
 }
 
 constexpr int kMostEach = 8;        // of a product
@@ -151,9 +151,9 @@ std::string why_illegal_sort(const Program& program, const Kernel& kernel) {
   const int most = most_sorted(kernel, step);
   if (!is_power_of_two(each) || each > most)
     return str(head, "a power of two, 1 to ", most, ", of elements that a thread ",
-               step.other < 0 ? "sorts" : "merges");
+               step.rhs < 0 ? "sorts" : "merges");
   const int64_t run = sorted_run(kernel, step).constant();
-  if (step.other >= 0 || (run <= kSortedRun && power_of_two_from(run) / each <= kMostThreads))
+  if (step.rhs >= 0 || (run <= kSortedRun && power_of_two_from(run) / each <= kMostThreads))
     return "";
   return str(head, run, " elements are more than ", kMostThreads, " threads hold");
 }

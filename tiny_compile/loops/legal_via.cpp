@@ -84,8 +84,8 @@ std::string why_wrong(const Kernel& kernel, const Via& via) {
   }
   if (extent_of(via.rows, Level::Vector) > 1 && extent_of(via.loop, Level::Vector) > 1)
     return "vectors of rows and of loops";
-  const Layout turned = of_block(loop);
-  if (!std::equal(turned.begin(), turned.end(), loop.end() - std::ssize(turned)))
+  const Layout transposed = of_block(loop);
+  if (!std::equal(transposed.begin(), transposed.end(), loop.end() - std::ssize(transposed)))
     return "turns of the loops, and blocks of a cluster, come before all else";
   const int64_t registers = own_elements(via.rows) * own_elements(via.loop);
   if (registers > 128) return str(registers, " elements of a thread, at most 128");

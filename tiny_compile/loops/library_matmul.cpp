@@ -192,11 +192,11 @@ class Matcher {
   }
 
   bool match_dtypes() {
-    if (!is_plain_load(dot_->value) || !is_plain_load(dot_->other) ||
+    if (!is_plain_load(dot_->value) || !is_plain_load(dot_->rhs) ||
         (bias_ >= 0 && !is_plain_load(bias_)) || (slope_of_ >= 0 && !is_plain_load(slope_of_)))
       return refuse("it computes what it reads");
     const DType dtype = scalar(dot_->value).dtype, result = stores_[0]->dtype;
-    if (!is_float(dtype) || scalar(dot_->other).dtype != dtype)
+    if (!is_float(dtype) || scalar(dot_->rhs).dtype != dtype)
       return refuse("the library multiplies floats of one dtype");
     if (result != dtype && !(is_half(dtype) && result == DType::f32))
       return refuse("the result has another dtype");
@@ -227,7 +227,7 @@ class Matcher {
       if (axis.extent.is_constant(0)) return refuse("it is empty");
       loops_.push_back({axis.extent.constant(), {}});
     }
-    const Scalar &left = scalar(dot_->value), &right = scalar(dot_->other);
+    const Scalar &left = scalar(dot_->value), &right = scalar(dot_->rhs);
     left_.buffer = left.buffer;
     right_.buffer = right.buffer;
     matmul_.d.buffer = stores_[0]->buffer;

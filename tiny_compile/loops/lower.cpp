@@ -14,8 +14,8 @@
 
 #include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/empty.h"
-#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/short_concats.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 #include "tiny_compile/loops/views.h"
 #include "tiny_compile/passes/passes.h"
 
@@ -94,7 +94,7 @@ class KernelBuilder {
     load.index =
         buffer.offset + dot(index, buffer.strides.empty() ? row_major_strides(buffer.type.shape)
                                                           : buffer.strides);
-    load.index = narrowed(kernel_, mask, load.index);
+    load.index = simplify_under_mask(kernel_, mask, load.index);
     load.value = Literal{load.dtype, 0};
     load.mask = mask;
     load.operands = indirect;
@@ -131,7 +131,7 @@ class KernelBuilder {
     step.dtype = dtype;
     step.inner = inner_;
     step.value = value;
-    step.other = other;
+    step.rhs = other;
     kernel_.steps.push_back(std::move(step));
     inner_.clear();
     Scalar result;
@@ -376,7 +376,7 @@ class Lowering {
     at[axis] = indirect_symbol(shape[axis]);
     Step& step = k.write(StepKind::Scatter, buffer, place(buffer, at), update);
     step.op = node.op;
-    step.other = where;
+    step.rhs = where;
     step.limit = shape[axis];
     step.mask = mask;
   }

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {

@@ -172,7 +172,7 @@ bool is_split_alone(const Program& program, const Group& first, const Group& sec
 }
 
 // Whether a group reads and writes rows one after the other where the other goes down columns: what
-// is stored along a column is another matter (a strip of them, turned in fast memory).
+// is stored along a column is another matter (a strip of them, transposed in fast memory).
 bool goes_along(const Program& program, const Group& group, const MergePlan& plan,
                 bool is_first) {
   if (group.sequential()) return has_long_columns(program, group.kernel, group.rows);

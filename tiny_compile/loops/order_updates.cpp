@@ -13,9 +13,9 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/scatter_rules.h"
 #include "tiny_compile/loops/sort_rules.h"
-#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_sort.h"
 
@@ -45,8 +45,8 @@ Kernel sort_of(const Kernel& kernel, const Step& scatter, int buffer) {
   sort.axes = {kernel.axes[scatter.inner[0]]};
   ScalarTable table(sort);
   Step only;
-  only.value = scatter.other;
-  const int place = splice(kernel, reachable(kernel, only), {}, table)[scatter.other],
+  only.value = scatter.rhs;
+  const int place = clone_with_mapping(kernel, reachable(kernel, only), {}, table)[scatter.rhs],
             limit = table.index(scatter.limit);
   const int known = table.apply(Op::bitwise_and, DType::boolean,
                                 {table.apply(Op::ge, DType::boolean, {place, table.index(0)}),
@@ -79,7 +79,7 @@ bool can_order_updates(const Program& program, const Kernel& kernel) {
          updates.constant() > kMostListed && updates.constant() <= kMostOrdered &&
          scatter.limit.constant() > 1 && scatter.limit.constant() < int64_t{1} << 31 &&
          inner_count(kernel, base) == scatter.limit && rows.constant() > 0 &&
-         same_for_rows(kernel, scatter.other) && !buffers_read(program, kernel)[base.buffer];
+         same_for_rows(kernel, scatter.rhs) && !buffers_read(program, kernel)[base.buffer];
 }
 
 bool has_short_chains(const Kernel& kernel) {
@@ -109,7 +109,7 @@ std::string why_wrong_order(const Program& program, const Kernel& kernel, int nu
   const Scalar& order = kernel.scalars[step.order];
   const bool whole = is_plain(order) && step.inner.size() == 1 &&
                      order.index == kernel.axes[step.inner[0]].symbol() &&
-                     same_for_rows(kernel, step.other);
+                     same_for_rows(kernel, step.rhs);
   const Kernel* sort = whole ? sorter_of(program, order.buffer) : nullptr;
   if (!sort) return "goes by an order that no sort has made";
   const Expr& run = sort->steps[0].limit;

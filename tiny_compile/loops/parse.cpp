@@ -337,7 +337,7 @@ class Parser : ValueParser {
     step.value = value();
     if (step.kind == StepKind::Dot) {
       expect(',', "the first factor");
-      step.other = value();
+      step.rhs = value();
     }
     kernel_->steps.push_back(std::move(step));
   }
@@ -359,7 +359,7 @@ class Parser : ValueParser {
     if (chosen != (kind == StepKind::Scatter) || where.operands.size() > 1)
       error(index, "a scatter has one place chosen by data, '; at0 = ... < ...', no other has");
     step.index = where.index;
-    if (chosen) step.other = where.operands[0], step.limit = where.limits[0];
+    if (chosen) step.rhs = where.operands[0], step.limit = where.limits[0];
     expect('=', "the place");
     if (kind == StepKind::Fold) expect_last_row();
     if (kind == StepKind::Scan)
@@ -372,7 +372,7 @@ class Parser : ValueParser {
     if (kind == StepKind::Sort && accept_word("in"))
       step.limit = bounded(1, int64_t{1} << 40, "a run's length");
     const bool may_start = kind == StepKind::Scan || kind == StepKind::Sort;
-    if (may_start && accept_word("from")) step.other = value();
+    if (may_start && accept_word("from")) step.rhs = value();
     if (kind == StepKind::Scatter && accept_word("by")) step.order = value();
     const bool may_skip = may_start || kind == StepKind::Scatter;
     if (may_skip && accept_word("where")) step.mask = value();

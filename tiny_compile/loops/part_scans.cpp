@@ -14,8 +14,8 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/scan_rules.h"
-#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {

@@ -117,7 +117,7 @@ enum class StepKind : uint8_t { Reduce, Dot, Store, Fold, Scan, Sort, Scatter };
 //            (inner) apart where limit is not 0; alone in its kernel. `other` is its own result
 //            for limit / 2, of an earlier kernel: only to merge; mask: for the first places
 //   Scatter  buffer[index] = op(buffer[index], value) for (inner), ascending, rounded at each
-//            update; index may use at0 = scalar `other` in [0, limit), else dropped with an error;
+//            update; index may use at0 = scalar `rhs` in [0, limit), else dropped with an error;
 //            mask: skipped if false; `order` is its updates' numbers, sorted by place (order_updates.h),
 //            which changes no result: a target finds its own by it
 struct Step {
@@ -125,7 +125,7 @@ struct Step {
   Op op = Op::sum;
   std::vector<int> inner;  // axes of the kernel that are not rows
   int value = -1;
-  int other = -1;
+  int rhs = -1;
   int mask = -1;
   int buffer = -1;
   Expr index;
@@ -136,8 +136,8 @@ struct Step {
   bool operator==(const Step&) const = default;
 
   // The scalars that it names; -1 for none.
-  std::array<int, 4> roots() const { return {value, other, mask, order}; }
-  std::array<int*, 4> roots() { return {&value, &other, &mask, &order}; }
+  std::array<int, 4> roots() const { return {value, rhs, mask, order}; }
+  std::array<int*, 4> roots() { return {&value, &rhs, &mask, &order}; }
 };
 
 inline bool makes_register(const Step& step) {

@@ -18,11 +18,11 @@
 
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/bytes_moved.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/group.h"
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/lives.h"
-#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/work.h"
 

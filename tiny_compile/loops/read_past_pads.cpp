@@ -16,7 +16,7 @@
 
 #include "tiny_compile/loops/inline.h"
 #include "tiny_compile/loops/lives.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 #include "tiny_compile/loops/split_dot.h"
 
 namespace tiny_compile {
@@ -65,7 +65,7 @@ Kernel with_short_conditions(const Kernel& kernel, int load) {
   std::vector<int> ids;
   for (Scalar scalar : kernel.scalars) {
     if (scalar.kind == ScalarKind::Index || scalar.kind == ScalarKind::Load)
-      scalar.index = narrowed(kernel, mask, scalar.index);
+      scalar.index = simplify_under_mask(kernel, mask, scalar.index);
     for (int& operand : scalar.operands) operand = ids[operand];
     if (scalar.mask >= 0) scalar.mask = ids[scalar.mask];
     ids.push_back(scalar.kind == ScalarKind::Index ? table.index(scalar.index)
@@ -91,7 +91,7 @@ class Reader {
       if (kernel.steps.size() != 2 || kernel.steps[0].kind != StepKind::Dot) continue;
       for (const bool other : {false, true}) {
         const Step& dot = kernel.steps[0];
-        const std::optional<Kernel> past = read_past(kernel, other ? dot.other : dot.value);
+        const std::optional<Kernel> past = read_past(kernel, other ? dot.rhs : dot.value);
         if (!past || !can_split_dot(program_, *past)) continue;
         kernel = *past;
         break;
@@ -135,8 +135,7 @@ class Reader {
 
   static Kernel simple(Kernel kernel) {
     for (Step& step : kernel.steps) {
-      for (int* id : {&step.value, &step.other})
-        *id = *id < 0 ? -1 : without_where(kernel, *id);
+      for (int* id : {&step.value, &step.rhs}) *id = *id < 0 ? -1 : without_where(kernel, *id);
     }
     const int load = only_load(normalize(kernel));
     kernel = normalize(std::move(kernel));

@@ -11,7 +11,7 @@
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/coverage.h"
 #include "tiny_compile/loops/dot_axes.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {
@@ -27,18 +27,18 @@ std::string why_wrong_operator(const Step& step, DType dtype) {
   if (!has_running_results(step.op)) return str(info(step.op).name, " is no scan");
   if (dtype == DType::boolean || (step.op == Op::logcumsumexp && !is_float(dtype)))
     return str(info(step.op).name, " of ", dtype);
-  if (gives_places(step) && (step.exclusive || step.other >= 0))
+  if (gives_places(step) && (step.exclusive || step.rhs >= 0))
     return str(info(step.op).name, " starts from nothing, and includes its element");
   if (step.values && combiner(step.op)) return str(info(step.op).name, " has no places");
   return "";
 }
 
 std::string why_wrong_start(const Kernel& kernel, const Step& step, DType dtype) {
-  if (step.other < 0) return "";
-  if (step.other >= static_cast<int>(kernel.scalars.size()) ||
-      kernel.scalars[step.other].dtype != compute_type(dtype))
+  if (step.rhs < 0) return "";
+  if (step.rhs >= static_cast<int>(kernel.scalars.size()) ||
+      kernel.scalars[step.rhs].dtype != compute_type(dtype))
     return str("starts from another dtype than ", compute_type(dtype));
-  const std::vector<bool> needed = below(kernel, step.other);
+  const std::vector<bool> needed = below(kernel, step.rhs);
   for (size_t id = 0; id < needed.size(); id++) {
     for (int axis : step.inner) {
       if (needed[id] && depends_on(kernel.scalars[id].index, kernel.axes[axis].name))
@@ -69,7 +69,7 @@ int scan_levels(int64_t count) {
 const Step* values_beside(const Kernel& kernel, const Step& places) {
   if (!gives_places(places)) return nullptr;
   for (const Step& step : kernel.steps) {
-    if (step.kind == StepKind::Scan && step.values && !step.exclusive && step.other < 0 &&
+    if (step.kind == StepKind::Scan && step.values && !step.exclusive && step.rhs < 0 &&
         step.op == places.op && step.value == places.value && step.mask == places.mask &&
         step.inner == places.inner)
       return &step;

@@ -81,8 +81,8 @@ ScanShape scan_shape(const Kernel& kernel) {
       schedule.groups, needed > kGroup ? ceil_divide(needed, kGroup) * kGroup : needed);
   if (!shape.along || shape.block_rows < kRowsToTurn) return shape;
   const ScanDirections loads = loads_of_scan(kernel), stores = stores_of_scan(kernel);
-  shape.loads_turned = loads.across > loads.along;
-  shape.stores_turned = stores.across > stores.along;
+  shape.loads_transposed = loads.across > loads.along;
+  shape.stores_transposed = stores.across > stores.along;
   return shape;
 }
 

@@ -12,13 +12,13 @@ namespace tiny_compile {
 // A tile of a block: for each of `block_rows` rows, `groups` groups of 16 elements, one a thread.
 // A row that is longer than a tile goes on in the next one.
 struct ScanShape {
-  bool along = false;          // rows lie contiguous in memory, or columns side by side
-  bool loads_turned = false;   // of rows along memory: what is loaded lies across
-  bool stores_turned = false;  // or what is stored
+  bool along = false;              // rows lie contiguous in memory, or columns side by side
+  bool loads_transposed = false;   // of rows along memory: what is loaded lies across
+  bool stores_transposed = false;  // or what is stored
   int64_t length = 0, rows = 0;
   int64_t groups = 0, block_rows = 0;
 
-  bool turned() const { return loads_turned || stores_turned; }
+  bool transposed() const { return loads_transposed || stores_transposed; }
   int64_t threads() const { return groups * block_rows; }
   int64_t warps() const {
     return ceil_divide(threads(), int64_t{32});

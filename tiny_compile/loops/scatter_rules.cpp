@@ -52,7 +52,7 @@ bool scatters_runs(const Program& program, const Kernel& kernel) {
   const int64_t most = scatter.order < 0 ? kMostListed : kMostOrdered;
   return scatter.mask < 0 && scatter.limit.constant() >= 2 && updates >= 1 && updates <= most &&
          !buffers_read(program, kernel)[base.buffer] &&
-         (axes_of_scalars(kernel)[scatter.other] & rows) == 0 && same_places(kernel) &&
+         (axes_of_scalars(kernel)[scatter.rhs] & rows) == 0 && same_places(kernel) &&
          (base.inner.empty() ||
           std::count(scatter.inner.begin(), scatter.inner.end(), base.inner[0]) == 0);
 }
@@ -60,7 +60,7 @@ bool scatters_runs(const Program& program, const Kernel& kernel) {
 // Whether what chooses neighbouring updates' targets lies side by side in memory, or is not read.
 bool reads_along_memory(const Kernel& kernel, const Step& scatter) {
   Step only;
-  only.value = scatter.other;
+  only.value = scatter.rhs;
   const std::vector<bool> needed = reachable(kernel, only);
   const Expr update = kernel.axes[scatter.inner[0]].symbol();
   for (size_t id = 0; id < needed.size(); id++) {
@@ -226,7 +226,7 @@ bool scatters_across(const Kernel& kernel) {
 }
 
 bool is_chain(const Kernel& kernel, const Step& step) {
-  const Scalar& chosen = kernel.scalars[step.other];
+  const Scalar& chosen = kernel.scalars[step.rhs];
   return step.limit.is_constant(1) && step.mask < 0 && !goes_in_chunks(kernel, step) &&
          chosen.kind == ScalarKind::Constant &&
          chosen.value == Literal::of_integer(DType::i64, 0);
@@ -256,7 +256,7 @@ bool shares_places(const Kernel& kernel) {
   };
   return std::none_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
     if (!goes_in_chunks(kernel, step)) return false;
-    return differs(step.other) || (step.mask >= 0 && differs(step.mask)) ||
+    return differs(step.rhs) || (step.mask >= 0 && differs(step.mask)) ||
            coefficient(step.index, row) != 1 || depends_on(step.index - row, row.symbol());
   });
 }

@@ -18,8 +18,8 @@ const char* name_of(Strategy strategy) {
 
 namespace {
 
-using Member = std::variant<int Schedule::*, int64_t Schedule::*, bool Schedule::*,
-                            Early Schedule::*>;
+using Member =
+    std::variant<int Schedule::*, int64_t Schedule::*, bool Schedule::*, Early Schedule::*>;
 
 // All that a new field needs beside its member and its reader.
 struct Row {
@@ -63,7 +63,7 @@ const std::vector<Row>& table() {
       {"parted", &S::parted, readers(Cuda, {Pointwise})},
       {"resident", &S::resident, readers(Cuda, {Pointwise, Rows, Columns, Layouts})},
       {"early", &S::early, readers(Cuda, {Pointwise, Layouts})},
-      {"ahead", &S::ahead, readers(Cuda, {Layouts})},
+      {"prefetch", &S::prefetch, readers(Cuda, {Layouts})},
       {"outer", &S::outer, readers(Cuda, {Layouts})},
   };
   return kRows;

@@ -35,7 +35,7 @@ enum class Early : uint8_t { Unsaid, Yes, No };
 struct Schedule {
   Strategy strategy = Strategy::Rows;
   // Values that several steps use: kept (L1, registers) or computed again. Points of a CPU: what lies across comes
-  // into L2 in squares, or is read where it lies (turned_loads.h)
+  // into L2 in squares, or is read where it lies (transposed_loads.h)
   bool keep = true;
   // C++
   int lanes = 64;  // Columns: rows worked on at once
@@ -72,7 +72,7 @@ struct Schedule {
   Early early = Early::Unsaid;
   Layout rows{};  // of the flat index of the row axes
   // Layouts
-  int ahead = 0;  // blocks, or clusters, until what they ask for is read; 0: none asks
+  int prefetch = 0;  // blocks, or clusters, until what they ask for is read; 0: none asks
   int outer =
       0;  // row axes, of the first, of which each block has one place; `rows` has the others
   std::vector<Layout> loops{};  // of each list of loops (laid_out.h)

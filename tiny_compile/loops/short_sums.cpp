@@ -12,8 +12,8 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/chunk_tree.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/dot_axes.h"
-#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {
@@ -66,12 +66,13 @@ class Formula {
     std::vector<int> terms;
     int product = table_.constant(Literal::of(wide_, 0));
     for (int64_t k = 0; k < count; k++) {
-      Splice there;
+      ScalarMapping there;
       there.axes = place_of(kernel_, step_, k);
-      const std::vector<int> ids = splice(kernel_, reachable(kernel_, step_), there, table_);
+      const std::vector<int> ids =
+          clone_with_mapping(kernel_, reachable(kernel_, step_), there, table_);
       if (step_.kind == StepKind::Dot)
         product = table_.apply(Op::fma, wide_,
-                               {widened(ids[step_.value]), widened(ids[step_.other]), product});
+                               {widened(ids[step_.value]), widened(ids[step_.rhs]), product});
       else
         terms.push_back(widened(ids[step_.value]));
     }

@@ -23,7 +23,7 @@ Expr shortened(const Expr& index, int64_t row, int64_t first) {
 // The length of the buffer's rows, if each is one that the kernel sorts; else 0.
 int64_t sorted_row(const Program& program, const Kernel& kernel) {
   const Step& step = kernel.steps[0];
-  if (kernel.schedule || step.kind != StepKind::Sort || step.mask >= 0 || step.other >= 0 ||
+  if (kernel.schedule || step.kind != StepKind::Sort || step.mask >= 0 || step.rhs >= 0 ||
       !step.limit.is_constant(0))
     return 0;
   const Buffer& buffer = program.buffers[step.buffer];

@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/in_place.h"
 #include "tiny_compile/loops/kernel_key.h"
-#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {

@@ -12,8 +12,8 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {
@@ -26,9 +26,9 @@ std::vector<int> moved_on(const Kernel& kernel, int axis, int64_t distance) {
   const Axis& along = kernel.axes[axis];
   Kernel copy = kernel;
   ScalarTable table(copy);
-  Splice on;
+  ScalarMapping on;
   on.axes = {{along.name, along.symbol() + distance}};
-  std::vector<int> ids = splice(kernel, {}, on, table);
+  std::vector<int> ids = clone_with_mapping(kernel, {}, on, table);
   for (int& id : ids) id = id < static_cast<int>(count) ? id : -1;
   return ids;
 }

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
-#include "tiny_compile/loops/narrow.h"
 #include "tiny_compile/loops/scan_rules.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 #include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
@@ -27,9 +27,9 @@ bool is_sort_alone(const Kernel& kernel) {
 
 std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
   const Step& step = kernel.steps[0];
-  if (step.other < 0) return "";
-  if (step.other >= static_cast<int>(kernel.scalars.size())) return "merges nothing";
-  const Scalar& runs = kernel.scalars[step.other];
+  if (step.rhs < 0) return "";
+  if (step.rhs >= static_cast<int>(kernel.scalars.size())) return "merges nothing";
+  const Scalar& runs = kernel.scalars[step.rhs];
   if (!is_plain(runs) || runs.index != step.index)
     return "merges what does not lie as its result does";
   const Kernel* earlier = sorter_of(program, runs.buffer);
@@ -49,7 +49,7 @@ std::string why_wrong_firsts(const Program& program, const Kernel& kernel) {
   const std::string reason = why_wrong_mask(program, kernel, step);
   if (!reason.empty()) return reason;
   const Expr count = inner_count(kernel, step);
-  if (!step.limit.is_constant(0) || step.other >= 0) return "keeps the first places of runs";
+  if (!step.limit.is_constant(0) || step.rhs >= 0) return "keeps the first places of runs";
   if (!count.is_constant() || count.constant() > kSortedRun)
     return str("keeps the first places of ", count, ", not of a row of at most ", kSortedRun);
   const Scalar& mask = kernel.scalars[step.mask];
@@ -65,14 +65,14 @@ bool is_sorted_together(const Program& program, const Kernel& kernel) {
   if (program.target != Target::Cuda || step.kind != StepKind::Sort ||
       !sizes(program).empty() || row_count(kernel).is_constant(0))
     return false;
-  return step.other >= 0 || sorted_run(kernel, step).constant() <= kSortedRun;
+  return step.rhs >= 0 || sorted_run(kernel, step).constant() <= kSortedRun;
 }
 
 Kernel essence_of_sort(Kernel kernel) {
   kernel.name.clear();
   kernel.where.clear();
   kernel.schedule.reset();
-  kernel.steps[0].buffer = kernel.steps[0].other = -1;
+  kernel.steps[0].buffer = kernel.steps[0].rhs = -1;
   kernel.steps[0].limit = 0;
   return normalize(std::move(kernel));
 }
@@ -142,7 +142,7 @@ int SortShape::list_bits() const { return log2_of(std::max(kept / own, 1)); }
 int merging_threads(int each) { return each > kFew ? kMerging / 2 : kMerging; }
 
 int most_sorted(const Kernel& kernel, const Step& step) {
-  if (step.other >= 0) return 4;
+  if (step.rhs >= 0) return 4;
   return size_of(kernel.scalars[step.value].dtype) == 8 ? 8 : 16;
 }
 

@@ -14,8 +14,8 @@
 #include <limits>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/group.h"
-#include "tiny_compile/loops/splice.h"
 
 namespace tiny_compile {
 namespace {
@@ -176,11 +176,11 @@ Kernel partial_kernel(Program& program, const Kernel& kernel, const std::vector<
   ScalarTable table(partial);
   const Expr flat = (s * kChunk + q * pieces.groups + r) * kChunk + element;
   const int64_t covered = pieces.results() * pieces.together * kChunk;
-  Splice how;
+  ScalarMapping how;
   how.axes = unflatten(kernel, inner, flat);
   if (count != covered)
     how.mask = table.apply(Op::lt, DType::boolean, {table.index(flat), table.index(count)});
-  const std::vector<int> ids = splice(kernel, reached_in_loops(kernel), how, table);
+  const std::vector<int> ids = clone_with_mapping(kernel, reached_in_loops(kernel), how, table);
   const Expr place = flat_row(kernel) * pieces.results() + s * pieces.groups + r;
   const auto reduce = [&](Step step) {  // stored in the buffer that is returned
     partial.steps.push_back(step);

@@ -22,9 +22,9 @@
 #include <numeric>
 
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/dilated_dot.h"
-#include "tiny_compile/loops/narrow.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {
@@ -166,7 +166,7 @@ class DotSplitter {
     std::vector<Expr> residues;
     Step sum;
     sum.kind = StepKind::Reduce;
-    Splice how;
+    ScalarMapping how;
     for (const Cut& cut : dot_.cuts) {
       const Axis axis{str("u", residues.size()), residues_of(cut)};
       residues.push_back(axis.symbol());
@@ -182,7 +182,8 @@ class DotSplitter {
           count_by(kernel.axes.back(), dot_.cuts[c].by, residues[c], how, table);
       }
     }
-    const int factor = splice(source_, below(source_, dot_.full), how, table)[dot_.full];
+    const int factor =
+        clone_with_mapping(source_, below(source_, dot_.full), how, table)[dot_.full];
     const DType dtype = source_.scalars[dot_.full].dtype;
     int difference = table.apply(Op::sub, dtype, {factor, factor});
     if (how.mask >= 0)
@@ -199,7 +200,7 @@ class DotSplitter {
   }
 
   // The axis goes over one residue of itself, which is shorter for some.
-  static void count_by(Axis& axis, int64_t by, const Expr& residue, Splice& how,
+  static void count_by(Axis& axis, int64_t by, const Expr& residue, ScalarMapping& how,
                        ScalarTable& table) {
     const Axis whole = axis;
     axis.extent = ceil_div(whole.extent, by);
@@ -254,7 +255,7 @@ class DotSplitter {
   }
 
   // What is left of the axis, unless that is a single place.
-  void add_axis(int axis, const Phase& phase, Kernel& kernel, Splice& how) const {
+  void add_axis(int axis, const Phase& phase, Kernel& kernel, ScalarMapping& how) const {
     const Axis part = axis_of(axis, phase, how.axes);
     if (!part.extent.is_constant(1)) kernel.axes.push_back(part);
   }
@@ -262,7 +263,7 @@ class DotSplitter {
   Kernel product(const Phase& phase, int buffer) {
     Kernel kernel = begin(str("_phase_", phases_.size() - 1));
     ScalarTable table(kernel);
-    Splice how;
+    ScalarMapping how;
     for (int axis : rows_) add_axis(axis, phase, kernel, how);
     kernel.rows = static_cast<int>(kernel.axes.size());
     for (int axis : depth_) add_axis(axis, phase, kernel, how);
@@ -270,8 +271,9 @@ class DotSplitter {
     dot.inner.resize(kernel.axes.size() - static_cast<size_t>(kernel.rows));
     std::iota(dot.inner.begin(), dot.inner.end(), kernel.rows);
     how.replace = [&](const Scalar& load) { return with_mask(load, table); };
-    const std::vector<int> ids = splice(source_, reachable(source_, dot), how, table);
-    dot.value = ids[dot.value], dot.other = ids[dot.other];
+    const std::vector<int> ids =
+        clone_with_mapping(source_, reachable(source_, dot), how, table);
+    dot.value = ids[dot.value], dot.rhs = ids[dot.rhs];
     store.value = found(table, dtype_), store.buffer = buffer, store.dtype = dtype_;
     store.index = place(phase, false);
     const int wrong = fault(phase, table);

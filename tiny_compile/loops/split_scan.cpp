@@ -24,8 +24,8 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/scan_rules.h"
-#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
@@ -55,7 +55,7 @@ struct Pieces {
   Pieces whole() const { return {length, count - (ragged ? 1 : 0), false}; }
 };
 
-// The kernel's rows, a row a piece and a loop over its elements. splice() fills in the scalars.
+// The kernel's rows, a row a piece and a loop over its elements. clone_with_mapping() fills in the scalars.
 class PieceKernel {
  public:
   PieceKernel(const Kernel& kernel, const Pieces& pieces, const std::string& name)
@@ -79,7 +79,7 @@ class PieceKernel {
       const std::vector<bool> reached = reachable(kernel, step);
       for (size_t id = 0; id < wanted.size(); id++) wanted[id] = wanted[id] || reached[id];
     }
-    ids = splice(kernel, wanted, how, table);
+    ids = clone_with_mapping(kernel, wanted, how, table);
   }
 
   static Expr row_of(const Kernel& kernel) {
@@ -103,7 +103,7 @@ class PieceKernel {
  public:
   Kernel result;
   ScalarTable table;
-  Splice how;
+  ScalarMapping how;
   std::vector<int> ids;
   Expr place;  // of a piece's total among those of all rows
 };
@@ -182,7 +182,7 @@ Kernel pieces_scanned(const Program& program, const Kernel& kernel, const Pieces
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     Step step = made.moved(kernel.steps[s]);
     if (start_of[s] >= 0) {
-      step.other = made.table.load(program, start_of[s], made.place);
+      step.rhs = made.table.load(program, start_of[s], made.place);
       step.mask = made.how.mask;
     }
     made.result.steps.push_back(step);
@@ -279,7 +279,7 @@ bool can_split_scan(const Program& program, const Kernel& kernel) {
   const Limits limits = limits_of(program, kernel);
   bool scans = false;
   for (const Step& step : kernel.steps) {
-    const bool scan = step.kind == StepKind::Scan && step.other < 0 && step.mask < 0;
+    const bool scan = step.kind == StepKind::Scan && step.rhs < 0 && step.mask < 0;
     const bool store = step.kind == StepKind::Store;
     if (!(scan || store) || step.inner != inner ||
         has_registers(kernel, reachable(kernel, step)))

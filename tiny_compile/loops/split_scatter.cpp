@@ -23,7 +23,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
@@ -102,11 +102,12 @@ class ChunkKernel {
   // The first chunk goes on from the data, the others from the identity.
   void add_base() {
     const Step& base = source_.steps[0];
-    Splice how;
+    ScalarMapping how;
     how.mask = less(chunk(), 1);
     if (!base.inner.empty())
       how.axes = {{source_.axes[base.inner[0]].name, symbol(result_.rows)}};
-    const std::vector<int> ids = splice(source_, reachable(source_, base), how, table_);
+    const std::vector<int> ids =
+        clone_with_mapping(source_, reachable(source_, base), how, table_);
     const int nothing = table_.constant(identity(source_.steps[1].op, base.dtype));
     Step step = base;
     step.inner = {result_.rows};
@@ -119,17 +120,18 @@ class ChunkKernel {
   void add_updates() {
     const Step& scatter = source_.steps[1];
     const Expr element = chunk() * counts_.length + symbol(result_.rows + 1);
-    Splice how;
+    ScalarMapping how;
     how.axes = {{source_.axes[scatter.inner[0]].name, element}};
     if (counts_.updates % counts_.length != 0) how.mask = less(element, counts_.updates);
-    const std::vector<int> ids = splice(source_, reachable(source_, scatter), how, table_);
+    const std::vector<int> ids =
+        clone_with_mapping(source_, reachable(source_, scatter), how, table_);
     Step step = scatter;
     step.inner = {result_.rows + 1};
     step.buffer = buffer_;
     const Expr target = Expr::index(indirect(0), counts_.targets);
     step.index = place(counts_, chunk(), target, row_of(source_));
     step.value = ids[scatter.value];
-    step.other = ids[scatter.other];
+    step.rhs = ids[scatter.rhs];
     step.mask = scatter.mask < 0 ? how.mask : ids[scatter.mask];
     if (scatter.mask >= 0 && how.mask >= 0)
       step.mask = table_.apply(Op::bitwise_and, DType::boolean, {how.mask, ids[scatter.mask]});
@@ -171,7 +173,7 @@ Kernel combined(const Program& program, const Kernel& kernel, const Counts& coun
     step.inner = {axis};
     step.index = at(target + chosen());
     step.limit = 1;
-    step.other = table.index(0);
+    step.rhs = table.index(0);
     step.mask = -1;
     step.value = table.load(program, buffer,
                             place(counts, from + result.axes[axis].symbol(), target, row));

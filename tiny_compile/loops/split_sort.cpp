@@ -23,7 +23,7 @@ int add_buffer(Program& program, const Kernel& kernel, int64_t run) {
 bool can_split_sort(const Program& program, const Kernel& kernel) {
   const Step& step = kernel.steps[0];
   const Expr count = inner_count(kernel, step);
-  return program.target == Target::Cuda && step.kind == StepKind::Sort && step.other < 0 &&
+  return program.target == Target::Cuda && step.kind == StepKind::Sort && step.rhs < 0 &&
          step.mask < 0 && step.limit.is_constant(0) && count.is_constant() &&
          count.constant() > kSortedRun;
 }
@@ -36,7 +36,7 @@ std::vector<Kernel> split_sort(Program& program, const Kernel& kernel) {
     Kernel part = kernel;
     Step& step = part.steps[0];
     step.limit = run;
-    if (sorted >= 0) step.other = ScalarTable(part).load(program, sorted, step.index);
+    if (sorted >= 0) step.rhs = ScalarTable(part).load(program, sorted, step.index);
     if (run < count) {
       part.name = str(kernel.name, "_in_", run);
       sorted = part.steps[0].buffer = add_buffer(program, kernel, run);

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "tiny_compile/loops/divided_rows.h"
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 
 namespace tiny_compile {
 

@@ -13,9 +13,9 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/scatter_rules.h"
+#include "tiny_compile/loops/sweeps.h"
 
 namespace tiny_compile {
 namespace {

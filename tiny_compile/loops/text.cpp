@@ -139,7 +139,7 @@ class KernelPrinter {
                                  axes(s.inner), ") ", reference(s.value));
       case StepKind::Dot:
         return tiny_compile::str("r", number, ": ", s.dtype, " = dot(", axes(s.inner), ") ",
-                                 reference(s.value), ", ", reference(s.other));
+                                 reference(s.value), ", ", reference(s.rhs));
       case StepKind::Store:
         return tiny_compile::str("store ", name, "[", s.index, "]", loops, " = ",
                                  reference(s.value));
@@ -150,16 +150,16 @@ class KernelPrinter {
         return tiny_compile::str("scan ", name, "[", s.index, "]", loops, " = ",
                                  info(s.op).name, s.values ? " values" : "",
                                  s.exclusive ? " before " : " ", reference(s.value),
-                                 s.other < 0 ? "" : " from " + reference(s.other), only_if(s));
+                                 s.rhs < 0 ? "" : " from " + reference(s.rhs), only_if(s));
       case StepKind::Sort:
         return tiny_compile::str(
             "sort ", name, "[", s.index, "]", loops, " = ", info(s.op).name, " ",
             reference(s.value),
             s.limit.is_constant(0) ? "" : tiny_compile::str(" in ", s.limit),
-            s.other < 0 ? "" : " from " + reference(s.other), only_if(s));
+            s.rhs < 0 ? "" : " from " + reference(s.rhs), only_if(s));
       case StepKind::Scatter: break;
     }
-    return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.other),
+    return tiny_compile::str("scatter ", name, "[", s.index, "; at0 = ", reference(s.rhs),
                              " < ", s.limit, "]", loops, " = ", info(s.op).name, " ",
                              reference(s.value), s.order < 0 ? "" : " by " + reference(s.order),
                              only_if(s));

@@ -57,7 +57,7 @@ bool may_give(DType dtype, DType result) {
 std::string of_register(const Kernel& kernel, const Step& step) {
   const DType dtype = dtype_of(kernel, step.value);
   if (step.kind == StepKind::Dot) {
-    if (dtype_of(kernel, step.other) != dtype) return "multiplies two dtypes";
+    if (dtype_of(kernel, step.rhs) != dtype) return "multiplies two dtypes";
     if (dtype == DType::boolean) return "multiplies bools";
     return may_give(step.dtype, dtype) ? "" : str("gives ", step.dtype, ", not ", dtype);
   }
@@ -109,9 +109,8 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, const St
   if (stored != buffer) return "stores another dtype than its buffer's";
   const bool adds = step.kind == StepKind::Scatter && step.op != Op::scatter;
   if (adds && dtype == DType::boolean) return "adds bools";
-  if (step.kind == StepKind::Scatter && dtype_of(kernel, step.other) != DType::i64)
-    return str("scatters to places chosen by ", dtype_of(kernel, step.other),
-               ", not by an i64");
+  if (step.kind == StepKind::Scatter && dtype_of(kernel, step.rhs) != DType::i64)
+    return str("scatters to places chosen by ", dtype_of(kernel, step.rhs), ", not by an i64");
   if (step.mask >= 0 && dtype_of(kernel, step.mask) != DType::boolean)
     return "has a mask that is no bool";
   return "";

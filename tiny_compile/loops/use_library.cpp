@@ -97,7 +97,7 @@ class Copies {
   bool add(bool first, bool second) {
     const Step dot = *std::find_if(kernel_.steps.begin(), kernel_.steps.end(),
                                    [](const Step& s) { return s.kind == StepKind::Dot; });
-    return (!first || copy(dot.value, "lhs", dot)) && (!second || copy(dot.other, "rhs", dot));
+    return (!first || copy(dot.value, "lhs", dot)) && (!second || copy(dot.rhs, "rhs", dot));
   }
   const Kernel& multiplying() const { return kernel_; }
   const std::vector<Kernel>& copies() const { return copies_; }
@@ -137,7 +137,7 @@ class Copies {
   // other way round.
   std::vector<Axis> axes_of(int load, const Step& dot) const {
     const Expr &index = kernel_.scalars[load].index,
-               &other = kernel_.scalars[load == dot.value ? dot.other : dot.value].index;
+               &other = kernel_.scalars[load == dot.value ? dot.rhs : dot.value].index;
     std::vector<Axis> axes, rows, inner;
     for (int a = 0; a < kernel_.rows; a++) {
       const Axis& axis = kernel_.axes[a];

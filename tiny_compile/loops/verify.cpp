@@ -266,7 +266,7 @@ class Verifier {
     at_.step = number;
     require(is_scalar(s.value), "step ", number, " has no value");
     const bool two = s.kind == StepKind::Dot || s.kind == StepKind::Scatter;
-    require(!two || is_scalar(s.other), "step ", number, " has no second value");
+    require(!two || is_scalar(s.rhs), "step ", number, " has no second value");
     require(s.mask < 0 || is_scalar(s.mask), "step ", number, " has no mask");
     require(makes_register(s) ||
                 (s.buffer >= 0 && s.buffer < static_cast<int>(program_.buffers.size())),

@@ -91,7 +91,7 @@ bool turns_matrix(const Node& node) {
   return node.op == Op::permute && node.type.rank() == 2 && node.axes() == std::vector{1, 0};
 }
 
-// Matrices that several products of matrices multiply by, as they are or turned.
+// Matrices that several products of matrices multiply by, as they are or transposed.
 std::vector<bool> shared_matrices(const Graph& graph) {
   std::vector<int> uses(graph.nodes.size());
   for (int id = graph.size() - 1; id >= 0; id--) {

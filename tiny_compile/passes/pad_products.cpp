@@ -114,9 +114,9 @@ class Padding {
       const std::vector<int> axes = node.axes();
       std::vector<Expr> before(high.size());
       for (size_t axis = 0; axis < axes.size(); axis++) before[axes[axis]] = high[axis];
-      Node turned = node;
-      turned.inputs = {with_zeros(node.inputs[0], before, node.where)};
-      result = append(std::move(turned));
+      Node transposed = node;
+      transposed.inputs = {with_zeros(node.inputs[0], before, node.where)};
+      result = append(std::move(transposed));
     } else {
       result = with_zeros(id, high, node.where);
     }

@@ -7,7 +7,7 @@
 #include "tiny_compile/base/error.h"
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/loops/kernel_key.h"
-#include "tiny_compile/runtime/shares.h"
+#include "tiny_compile/runtime/work_stealing.h"
 
 namespace tiny_compile {
 
@@ -41,10 +41,10 @@ unsigned Executable::run_kernel(Function function, const KernelEntry& kernel,
     function(arguments.of(0), 0, kernel.units.constant());
     return errors;
   }
-  Shares shares(kernel, threads);
+  WorkStealing work(kernel, threads);
 #pragma omp parallel num_threads(omp_get_max_threads()) reduction(| : errors)
   if (const int thread = omp_get_thread_num(); thread < threads) {
-    while (const auto piece = shares.take(thread))
+    while (const auto piece = work.take(thread))
       function(arguments.of(thread), piece->begin, piece->end);
     errors |= take_errors_();
   }

@@ -22,9 +22,9 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/laid_out.h"
-#include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/schedule/enumerate.h"
 #include "tiny_compile/schedule/occupancy.h"
 #include "tiny_compile/schedule/outline.h"
@@ -88,7 +88,7 @@ double instructions_of(const Kernel& kernel) {
 // How often it goes over a row's elements.
 double loops_over(const Kernel& kernel) {
   double count = 0;
-  for (const std::vector<int>& pass : passes_of(kernel))
+  for (const std::vector<int>& pass : sweeps_of(kernel))
     count += kernel.steps[pass[0]].inner.empty() ? 0 : 1;
   return std::max(1.0, count);
 }

@@ -99,7 +99,7 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
                                                                : loop_of(own, count));
   }
   schedule.resident = static_cast<int>(deal.resident);
-  schedule.ahead =
+  schedule.prefetch =
       static_cast<int>(blocks_ahead(program.machine) * deal.resident / deal.cluster);
   return schedule;
 }

@@ -18,7 +18,7 @@
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/loops/scatter_rules.h"
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 #include "tiny_compile/schedule/deal.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/panel_tiles.h"
@@ -55,7 +55,7 @@ Extents extents_of(const Kernel& kernel) {
     e.loops += !step.inner.empty();
     e.sorts = e.sorts || step.kind == StepKind::Sort;
   }
-  e.squares = kernel.rows > 0 && e.loops == 0 && !turned_loads(kernel).empty();
+  e.squares = kernel.rows > 0 && e.loops == 0 && !transposed_loads(kernel).empty();
   return e;
 }
 

@@ -408,7 +408,7 @@ Schedule fold_rows(const Program& program, const Kernel& kernel, const Outline& 
   const int64_t each = kOtherRegisters + kFolded * ceil_divide(shape.longest, kLanes);
   s.resident = static_cast<int>(
       std::min(kFoldingBlocks, program.machine.registers / (kLanes * warps * each)));
-  s.ahead = 1;
+  s.prefetch = 1;
   return s;
 }
 

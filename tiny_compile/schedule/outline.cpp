@@ -10,7 +10,7 @@
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 
 namespace tiny_compile {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/dot_axes.h"
@@ -25,7 +26,6 @@
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/shorten_sorts.h"
 #include "tiny_compile/loops/single_rows.h"
-#include "tiny_compile/loops/splice.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/loops/split_dot.h"
 #include "tiny_compile/loops/split_scan.h"
@@ -33,7 +33,7 @@
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/loops/streamed_stores.h"
 #include "tiny_compile/loops/strips.h"
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 #include "tiny_compile/schedule/layouts.h"
 #include "tiny_compile/schedule/panel_tiles.h"
 #include "tiny_compile/schedule/points.h"
@@ -42,14 +42,14 @@
 #include "tiny_compile/schedule/scattered_rows.h"
 #include "tiny_compile/schedule/sized_layouts.h"
 #include "tiny_compile/schedule/sorted_rows.h"
-#include "tiny_compile/schedule/turned.h"
+#include "tiny_compile/schedule/transposed.h"
 
 namespace tiny_compile {
 namespace {
 
 constexpr int64_t kNear = 8;           // elements that a line of memory holds, at least
 constexpr int64_t kFewResults = 8;     // of a batch: not worth packing for
-constexpr int64_t kPiecesOfCore = 16;  // as runtime/shares hands out
+constexpr int64_t kPiecesOfCore = 16;  // as runtime/work_stealing hands out
 constexpr int64_t kLeastStrip = 256;   // lanes: shorter stretches of memory are slow
 constexpr int64_t kShortLoop = 16;     // elements: less than a vector or two
 
@@ -300,7 +300,7 @@ Kernel scheduled(const Program& program, Kernel kernel) {
   kernel = with_windows_written_out(program, order_rows(std::move(kernel)));
   kernel = with_short_rows_as_points(program, std::move(kernel));
   kernel = with_single_rows_as_points(program, std::move(kernel));
-  if (std::optional<Kernel> rows = turned(program, kernel)) kernel = std::move(*rows);
+  if (std::optional<Kernel> rows = transposed(program, kernel)) kernel = std::move(*rows);
   if (!kernel.schedule) kernel.schedule = choose(program, kernel);
   if (kernel.sized.empty()) kernel.sized = sized_layouts(program, kernel);
   return kernel;

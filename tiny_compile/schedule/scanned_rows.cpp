@@ -34,9 +34,9 @@ int rows_of_block(const Program& program, int64_t rows, int64_t least, int64_t m
 
 int resident_blocks(const Machine& machine, const Kernel& kernel, const ScanShape& shape) {
   const bool wide = size_of(compute_type(kernel.scalars[scan_of(kernel).value].dtype)) > 4;
-  const int64_t registers = wide                                  ? kWideRegisters
-                            : shape.turned() && shape.tiles() > 1 ? kTurnedRegisters
-                                                                  : kRegisters,
+  const int64_t registers = wide                                      ? kWideRegisters
+                            : shape.transposed() && shape.tiles() > 1 ? kTurnedRegisters
+                                                                      : kRegisters,
                 threads = 32 * shape.warps(),
                 blocks = ceil_divide(shape.rows, shape.block_rows),
                 met = ceil_divide(blocks, int64_t{machine.multiprocessors});
@@ -78,8 +78,10 @@ Schedule scanned_rows(const Program& program, const Kernel& kernel) {
 namespace {
 
 // Of one direction, how many times its bytes are moved: lines of which a block takes a part.
-double width_of(const ScanDirections& d, bool along, bool turned, double part, double alone) {
-  const double beside = along && !turned ? alone : part, in_row = along && !turned ? 1 : alone;
+double width_of(const ScanDirections& d, bool along, bool transposed, double part,
+                double alone) {
+  const double beside = along && !transposed ? alone : part,
+               in_row = along && !transposed ? 1 : alone;
   const int all = d.along + d.across;
   return all == 0 ? 1 : (d.along * in_row + d.across * beside) / all;
 }
@@ -95,8 +97,8 @@ ScanTimes scan_times(const Program& program, const Kernel& kernel) {
                alone = std::max(1.0, kSector / size),
                part = std::max(1.0, alone / static_cast<double>(shape.block_rows));
   const double width =
-      (width_of(loads_of_scan(kernel), shape.along, shape.loads_turned, part, alone) +
-       width_of(stores_of_scan(kernel), shape.along, shape.stores_turned, part, alone)) /
+      (width_of(loads_of_scan(kernel), shape.along, shape.loads_transposed, part, alone) +
+       width_of(stores_of_scan(kernel), shape.along, shape.stores_transposed, part, alone)) /
       2;
   const int64_t threads = 32 * shape.warps(),
                 held = occupancy_of(machine, threads, kGroup, shared_of_scan(kernel, shape))

@@ -191,7 +191,7 @@ std::optional<Schedule> choose(const Program& program, const Kernel& kernel, con
       loops_of(numbers.kernels[0]).size() != loops_of(symbolic).size())
     return std::nullopt;
   for (Schedule schedule : candidates(numbers, numbers.kernels[0])) {
-    schedule.ahead = 0;
+    schedule.prefetch = 0;
     Kernel trial = symbolic;
     trial.schedule = schedule;
     if (cluster_of(schedule) == 1 && why_illegal_layouts(own, trial).empty()) return schedule;

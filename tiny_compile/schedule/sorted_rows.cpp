@@ -35,14 +35,14 @@ constexpr int64_t kThreads = 2048;  // of a multiprocessor
 constexpr double kWord = 20, kDigit = 8, kCoreClock = 3e9;
 
 // How often the threads of a row meet, and its words are compared.
-struct Meetings {
+struct Barriers {
   int lanes = 0, warps = 0, own = 0;
 };
 
-Meetings meetings_of(const SortShape& shape) {
+Barriers barriers_of(const SortShape& shape) {
   constexpr int kBits = 5;  // of a lane
   const int of_own = log2_of(shape.own);
-  Meetings m{0, 0, of_own * (of_own + 1) / 2 + of_own * shape.bits()};
+  Barriers m{0, 0, of_own * (of_own + 1) / 2 + of_own * shape.bits()};
   for (int bit = 0; bit < shape.bits(); bit++) {
     const int list = std::min(bit, shape.list_bits());
     m.lanes += bit < kBits ? 1 + list : std::min(kBits, list);
@@ -60,7 +60,7 @@ double time_of_runs(const Program& program, const Kernel& kernel) {
                 first = std::min(first_places(kernel, step), run),
                 all = row_count(kernel).constant() * ceil_divide(count, run);
   const SortShape shape(run, first, kernel.schedule->each);
-  const Meetings m = meetings_of(shape);
+  const Barriers m = barriers_of(shape);
   const double words =
                    word_bits(kernel.scalars[step.value].dtype, most_places(kernel, step)).words,
                each = m.lanes * (kByLane * words + 1) + m.warps * (kByWarp * words + 1) +
@@ -113,8 +113,8 @@ std::optional<double> time_of_sort(const Program& program, const Kernel& kernel)
   if (kernel.steps.empty() || kernel.steps[0].kind != StepKind::Sort) return std::nullopt;
   if (program.target == Target::Cpp) return time_on_cpu(program, kernel);
   if (!is_sorted_together(program, kernel)) return time_of_ranks(program, kernel);
-  return kernel.steps[0].other >= 0 ? time_of_merges(program, kernel)
-                                    : time_of_runs(program, kernel);
+  return kernel.steps[0].rhs >= 0 ? time_of_merges(program, kernel)
+                                  : time_of_runs(program, kernel);
 }
 
 int each_sorted(const Program& program, const Kernel& kernel) {

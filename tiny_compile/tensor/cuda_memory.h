@@ -13,7 +13,7 @@
 
 namespace tiny_compile {
 
-// How work on a GPU turned out, known when it has ended.
+// How work on a GPU transposed out, known when it has ended.
 class Outcome {
  public:
   virtual ~Outcome() = default;

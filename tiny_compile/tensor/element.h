@@ -16,12 +16,18 @@ namespace tiny_compile {
 template <typename T>
 constexpr DType dtype_of() {
   using prelude::tc_bf16, prelude::tc_f16;
-#define X(name, type, ...) \
-  if constexpr (std::is_same_v<T, type>) return DType::name;
+#define X(name, type, ...)               \
+  if constexpr (std::is_same_v<T, type>) \
+    return DType::name;                  \
+  else
   TC_DTYPES(X)
 #undef X
-  if constexpr (std::is_same_v<T, int64_t>) return DType::i64;  // another type than long long
-  if constexpr (std::is_same_v<T, uint64_t>) return DType::u64;
+  if constexpr (std::is_same_v<T, int64_t>)  // another type than long long
+    return DType::i64;
+  else if constexpr (std::is_same_v<T, uint64_t>)
+    return DType::u64;
+  else
+    static_assert(sizeof(T) == 0, "no dtype has elements of this C++ type");
 }
 
 // The element that lies there.

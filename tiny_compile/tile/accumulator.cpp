@@ -4,7 +4,7 @@
 //   argmax     the same of the values, and of the places where they stand
 #include "tiny_compile/tile/accumulator.h"
 
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 
 namespace tiny_compile {
 namespace {

@@ -19,8 +19,8 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/chunk_tree.h"
-#include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/loops/strips.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/row_exact.h"
 #include "tiny_compile/tile/stores.h"
@@ -322,7 +322,7 @@ Body reduce_few(RowReduction& x, const std::function<void(Body&, int)>& each) {
   return body;
 }
 
-Body ask_ahead(const RowReduction& x, const Expr& e) {
+Body ask_prefetch(const RowReduction& x, const Expr& e) {
   const RowTile& r = x.rows;
   const Kernel& kernel = r.kernel;
   if (!r.lanes || x.count.bounds().high < 2) return {};
@@ -348,7 +348,7 @@ Body at_element(const RowReduction& x, const Expr& e, const AddToBody& each,
                 const AddToBody& shared) {
   RowTile& r = x.rows;
   const std::vector<int>& inner = x.step.inner;
-  Body body = ask_ahead(x, e);
+  Body body = ask_prefetch(x, e);
   const bool is_axis = inner.size() == 1 && e == r.kernel.axes[inner[0]].symbol();
   if (!is_axis) append(body, unpack(r.kernel, inner, e, {}));
   const std::vector<bool> defined = r.defined;

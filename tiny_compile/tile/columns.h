@@ -36,7 +36,7 @@ Body reduce_few(RowReduction& x, const std::function<void(Body&, int)>& each);
 
 // Asks memory for what the lanes read of the element after number e. Neighbours of a column lie in different
 // pages, across which no CPU guesses.
-Body ask_ahead(const RowReduction& x, const Expr& e);
+Body ask_prefetch(const RowReduction& x, const Expr& e);
 
 // Element number e, whose axes get names unless e is one: its scalars, and what `each` adds behind them, in each
 // lane; `shared` before it, once for all lanes.

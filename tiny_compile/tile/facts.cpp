@@ -15,7 +15,7 @@
 
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/schedule/rates.h"
 #include "tiny_compile/schedule/scattered_rows.h"
 #include "tiny_compile/tile/owner.h"

@@ -54,7 +54,7 @@ bool can_start(const Tile& tile, const Substitution& numbers) {
 // Of what has no elements nothing is read, wherever that would stand: i0%n of n = 0 is no place.
 void forget_places(Body& body, const std::vector<bool>& is_empty) {
   for (Statement& s : body) {
-    const bool reads = s.kind == StatementKind::Load || s.kind == StatementKind::Ahead;
+    const bool reads = s.kind == StatementKind::Load || s.kind == StatementKind::Prefetch;
     if (reads && s.buffer >= 0 && is_empty[s.buffer]) s.index = 0;
     forget_places(s.body, is_empty);
   }
@@ -85,8 +85,8 @@ std::string why_not_one_loop(const Tile& tile, const Body& body) {
   for (const Statement& s : body) {
     if (s.multiplied && !multiplied_of(tile, s))
       return s.name + " is multiplied, but multiplies no panels of any sizes";
-    if (s.turned && !turned_lines(tile, s) && !square_of(tile, s))
-      return s.name + " is turned, but transposes no square of any sizes";
+    if (s.transposed && !transposed_lines(tile, s) && !square_of(tile, s))
+      return s.name + " is transposed, but transposes no square of any sizes";
     const std::string why = why_not_one_loop(tile, s.body);
     if (!why.empty()) return why;
   }

@@ -193,7 +193,7 @@ class ClusterRun {
       case StatementKind::UpdateAll: return update_all(s, threads);
       case StatementKind::Stream: return stream(s, threads);
       case StatementKind::Tree: return reduce_array(s, threads);
-      case StatementKind::Ahead: return;
+      case StatementKind::Prefetch: return;
       case StatementKind::For: return run_for(s, threads);
       case StatementKind::If: return run(s.body, those_where(s, true, threads));
       case StatementKind::Else: return;  // with the If before it

@@ -20,13 +20,13 @@
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
-#include "tiny_compile/loops/passes_of.h"
-#include "tiny_compile/tile/ahead.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/elements.h"
 #include "tiny_compile/tile/exchange.h"
 #include "tiny_compile/tile/exponentials.h"
 #include "tiny_compile/tile/fold.h"
 #include "tiny_compile/tile/highest.h"
+#include "tiny_compile/tile/prefetch.h"
 #include "tiny_compile/tile/reductions.h"
 #include "tiny_compile/tile/registers.h"
 #include "tiny_compile/tile/stage.h"
@@ -276,7 +276,7 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const StepGrou
   l.kept = kept;
   l.keeping.clear();
   l.staged.clear();
-  if (asks_ahead) append(body, ask_ahead(l, ids, k));
+  if (asks_ahead) append(body, ask_prefetch(l, ids, k));
   return body;
 }
 
@@ -352,8 +352,8 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   const size_t outside = l.tile.body.size();  // of turns of rows
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
   define_row_loads(l);
-  const std::vector<std::vector<int>> passes = gathered_passes_of(kernel);
-  bool asks = folds_rows(kernel) && kernel.schedule->ahead > 0;
+  const std::vector<std::vector<int>> passes = gathered_sweeps_of(kernel);
+  bool asks = folds_rows(kernel) && kernel.schedule->prefetch > 0;
   if (asks) append(l.tile.body, ask_for_later_passes(l, passes));
   const std::vector<std::vector<int>> kept = kept_by(l, passes);
   size_t reduced = 0;  // statements up to the end of the last reduction

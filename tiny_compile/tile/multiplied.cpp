@@ -53,14 +53,14 @@ class Reader {
  private:
   static bool only_asks(const Body& body) {
     return std::all_of(body.begin(), body.end(), [](const Statement& s) {
-      return s.kind == StatementKind::Ahead ||
+      return s.kind == StatementKind::Prefetch ||
              (s.kind == StatementKind::If && s.value < 0 && only_asks(s.body));
     });
   }
 
   static bool is_whole_loop(const Statement& s) {
     return s.kind == StatementKind::For && s.from.is_constant(0) && s.index.is_constant() &&
-           s.index == s.place && !s.turned && !s.multiplied;
+           s.index == s.place && !s.transposed && !s.multiplied;
   }
 
   // By constant steps.

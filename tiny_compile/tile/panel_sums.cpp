@@ -36,7 +36,7 @@ Body clear_sums(PanelProduct& p, const Place& at) {
 }
 
 // Two lines at each step, while there is enough to do.
-Body ask_ahead(const PanelProduct& p, const Place& at, const Expr& k) {
+Body ask_prefetch(const PanelProduct& p, const Place& at, const Expr& k) {
   if (!p.next) return {};
   const DotView& view = p.columns_view;
   const int64_t line = kCacheLine / size_of(p.shape.type);
@@ -87,7 +87,7 @@ Statement multiply(PanelProduct& p, const Place& at) {
   const int more = is_float(p.shape.type) ? both(Op::fma, {left, right, sum})
                                           : both(Op::add, {sum, both(Op::mul, {left, right})});
   each.push_back(set(p.sums, place, more));
-  Body body = ask_ahead(p, at, k);
+  Body body = ask_prefetch(p, at, k);
   body.push_back(
       for_each(i.name(), p.schedule.down, true,
                {define(left), vector_loop({l.name(), across}, 0, across, std::move(each))}));

@@ -4,7 +4,7 @@
 //
 //   lanes lie side by side:   for k { for l vector { right[k*32 + l] = x[k*1000 + first + l] } }
 //   steps lie side by side:   for l { for k vector { lines[l*64 + k] = w[(first + l)*1000 + k] } }
-//                             for k turned { for l vector { right[k*32 + l] = lines[l*64 + k] } }
+//                             for k transposed { for l vector { right[k*32 + l] = lines[l*64 + k] } }
 #include "tiny_compile/tile/panels.h"
 
 #include <algorithm>
@@ -190,7 +190,7 @@ Body pack_lines(Packer& p) {
       {vector_loop(
           {l.name(), width}, 0, width,
           {define(value), set(p.packing.array, p.place + (before + j) * width + l, value)})});
-  turn.turned = true;
+  turn.transposed = true;
   each.push_back(std::move(turn));
   body.push_back(for_range(piece.name(), pieces, 0, pieces,
                            {if_less(before, all.count, std::move(each))}));

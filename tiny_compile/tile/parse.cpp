@@ -8,13 +8,13 @@
 //              | 'divisor' value
 //              | element '=' (value | 'load' ['$' n ':'] place [many])    Set, Load
 //              | 'store' place [many] '=' (value | element)               Store, StoreAll
-//              | 'ahead' place [many]
+//              | 'prefetch' place [many]
 //              | 'tree' ('sum' | 'prod' | 'max' | 'min') array 'x' index
 //              | 'update' op [value '<' index] ':' (place | 'shared' element) '=' value      Update
 //              | 'update' op array 'x' index '<' index ':' place '=' array 'x' n 'of' index
 //              | 'stream' place 'x' index '=' array
 //              | 'for' name '<' n ['unrolled'] '{' {statement} '}'
-//              | 'for' name ':' n '=' index '..' index ['vector' | 'turned' | 'multiplied'] '{' {statement} '}'
+//              | 'for' name ':' n '=' index '..' index ['vector' | 'transposed' | 'multiplied'] '{' {statement} '}'
 //              | 'if' (index '<' index | '$' n) '{' {statement} '}'       If; behind one:
 //              | 'else' '{' {statement} '}'
 //              | 'send' element '=' value | 'await' array
@@ -74,7 +74,7 @@ class TileParser : ElementParser {
     const std::string_view first = word();
     if (first == "for") return loop();
     if (first == "if") return condition();
-    if (first == "ahead") return ask_ahead();
+    if (first == "prefetch") return ask_prefetch();
     if (first == "else") return open(), otherwise(body());
     if (first == "shortcut") {
       const int highest = accept_word("below") ? value() : -1;
@@ -175,7 +175,7 @@ class TileParser : ElementParser {
     return read;
   }
 
-  Statement ask_ahead() {
+  Statement ask_prefetch() {
     const auto [source, from] = in_memory();
     Statement ask = ahead_of(source, from, width(kMostAhead));
     ask.left = left();
@@ -277,7 +277,7 @@ class TileParser : ElementParser {
     }
     s.unrolled = accept_word("unrolled");
     s.vector = accept_word("vector");
-    s.turned = accept_word("turned");
+    s.transposed = accept_word("transposed");
     s.multiplied = accept_word("multiplied");
     open();
     new_integer(name, s.place);

@@ -123,7 +123,7 @@ class ElementParser : protected ValueParser {
     const size_t start = at_;
     const std::string name = identifier(what);
     constexpr std::string_view kTaken =
-        " array shared cluster l1 l2 memory kept for if else ahead store stream tree load "
+        " array shared cluster l1 l2 memory kept for if else prefetch store stream tree load "
         "index philox min max send await barrier divisor shortcut cluster_barrier "
         "cluster_start update votes ";
     const bool taken = kTaken.find(" " + name + " ") != kTaken.npos || register_of(name) ||

@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tiny_compile/loops/narrow.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {

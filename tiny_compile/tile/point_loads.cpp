@@ -17,7 +17,7 @@
 
 #include "tiny_compile/loops/bounds.h"
 #include "tiny_compile/loops/branches.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 #include "tiny_compile/loops/slides.h"
 #include "tiny_compile/schedule/sides.h"
 

@@ -23,7 +23,7 @@
 
 #include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/pieces.h"
 #include "tiny_compile/tile/square.h"
@@ -161,7 +161,7 @@ Statement transpose(const Points& p, Values& v, int load, const Axis& row, const
   Statement loop = for_range(row.name, row.extent, rows.first, rows.stop,
                              {place_in(rows, row), vector_loop(p.last(), columns.first,
                                                                columns.stop, std::move(copy))});
-  loop.turned = true;
+  loop.transposed = true;
   return loop;
 }
 
@@ -170,7 +170,7 @@ Body over_square(Points& p, Values& v, const std::vector<int>& loads, const Axis
   Body body;
   for (int load : loads) {
     const DType dtype = p.kernel.scalars[load].dtype;
-    Array array{str("turned", p.tile.arrays.size()), dtype, kSquare * kSquare, Space::L2,
+    Array array{str("transposed", p.tile.arrays.size()), dtype, kSquare * kSquare, Space::L2,
                 is_half(dtype)};
     v.elements[load] = {add_array(p.tile, std::move(array)),
                         rows.place * kSquare + columns.place};
@@ -184,7 +184,7 @@ Body over_square(Points& p, Values& v, const std::vector<int>& loads, const Axis
 
 // Squares that share their lines come one after another.
 Body over_squares(Points& p, Values& v, const std::vector<int>& loads) {
-  const int along = turned_axis(p.kernel, p.kernel.scalars[loads[0]]),
+  const int along = transposed_axis(p.kernel, p.kernel.scalars[loads[0]]),
             across = p.kernel.rows - 1;
   const Axis& row = p.kernel.axes[static_cast<size_t>(along)];
   std::vector<int> order = {along};
@@ -227,7 +227,7 @@ Tile lower_squares(const Program& program, const Kernel& kernel,
                    const std::vector<int>& loads) {
   Points p{program, kernel};
   p.tile.kernel = kernel;
-  p.tile.units = count_squares(kernel, turned_axis(kernel, kernel.scalars[loads[0]]));
+  p.tile.units = count_squares(kernel, transposed_axis(kernel, kernel.scalars[loads[0]]));
   p.tile.grain = std::max<int64_t>(schedule_of(kernel).grain / (kSquare * kSquare), 1);
   Values all = values_of(p, p.kernel, true);
   p.tile.body = define_over(all, 0);
@@ -253,7 +253,7 @@ bool has_points(const Program& program, const Kernel& kernel) {
 }
 
 Tile lower_points(const Program& program, const Kernel& kernel) {
-  if (has_squares(kernel)) return lower_squares(program, kernel, turned_loads(kernel));
+  if (has_squares(kernel)) return lower_squares(program, kernel, transposed_loads(kernel));
   Points p{program, with_short_last_row_unrolled(kernel)};
   p.tile.kernel = kernel;
   p.tile.units = row_count(p.kernel);

@@ -10,7 +10,7 @@ namespace tiny_compile {
 bool has_points(const Program& program, const Kernel& kernel);
 
 // Of such a kernel. A unit is a point, or the neighbours of a short last row together; the last axis
-// goes fastest. Where loads go by way of squares (loops/turned_loads.h), it is a square.
+// goes fastest. Where loads go by way of squares (loops/transposed_loads.h), it is a square.
 Tile lower_points(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -92,7 +92,7 @@ Product product_of(const Program& program, const Kernel& kernel) {
   p.tile.kernel = kernel;
   p.tile.warps = kThreads / 32;
   p.left = operand(kernel, dot.value, kernel.rows - 2);
-  p.right = operand(kernel, dot.other, kernel.rows - 1);
+  p.right = operand(kernel, dot.rhs, kernel.rows - 1);
   return p;
 }
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/lowering.h"
 #include "tiny_compile/tile/reduce.h"
 

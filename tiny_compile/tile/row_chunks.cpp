@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/chunk_tree.h"
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/stores.h"
 #include "tiny_compile/tile/vectors.h"

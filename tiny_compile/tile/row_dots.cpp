@@ -27,7 +27,7 @@ Body dot_row(RowTile& r, int number) {
   append(body, over_axes(r, step.inner, step.inner.size(), wanted, [&](const Expr& flat) {
            Body each = element_at(r, wanted, {{}, r.ids, r.defined}, {flat}).body;
            const int a = as_added(r, each, type, r.ids[step.value]),
-                     b = as_added(r, each, type, r.ids[step.other]),
+                     b = as_added(r, each, type, r.ids[step.rhs]),
                      so_far = read_back(r, each, sum, 0);
            const auto both = [&](Op op, std::vector<int> operands) {
              return computed(r.tile, each, op, type, std::move(operands));

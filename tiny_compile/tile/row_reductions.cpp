@@ -15,8 +15,8 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/empty.h"
-#include "tiny_compile/loops/passes_of.h"
 #include "tiny_compile/loops/strips.h"
+#include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/columns.h"
 #include "tiny_compile/tile/row_alone.h"

@@ -56,10 +56,10 @@ class RowScan {
   int64_t rows() const { return r_.lanes ? r_.lanes->most : 1; }
 
   Body begin() {
-    const bool starts = step_.kind == StepKind::Scan && step_.other >= 0;
+    const bool starts = step_.kind == StepKind::Scan && step_.rhs >= 0;
     Body body = running_.set(within_, own_, running_.identity());
     append(body, running_.set(stands_, own_,
-                              starts ? Stood{r_.ids[step_.other]} : running_.identity()));
+                              starts ? Stood{r_.ids[step_.rhs]} : running_.identity()));
     append(body, groups_.begin(stands_));
     return body;
   }

@@ -51,7 +51,7 @@ class RowUpdates {
   }
 
   Body one() const {
-    Body body = {update(step_.op, step_.buffer, step_.index, step_.limit, r_.ids[step_.other],
+    Body body = {update(step_.op, step_.buffer, step_.index, step_.limit, r_.ids[step_.rhs],
                         r_.ids[step_.value])};
     if (step_.mask < 0) return body;
     return {if_true(r_.ids[step_.mask], std::move(body))};
@@ -176,7 +176,7 @@ class RowUpdates {
   int chosen_place(Body& body, const std::vector<int>& ids) {
     const auto number = [&](const Expr& value) { return as_data(r_.tile, body, value); };
     const int beyond = number(step_.limit);
-    int place = ids[step_.other];
+    int place = ids[step_.rhs];
     const int below = computed(r_.tile, body, Op::lt, DType::boolean, {place, number(0)});
     place = computed(r_.tile, body, Op::where, DType::i64, {below, beyond, place});
     if (step_.mask >= 0)

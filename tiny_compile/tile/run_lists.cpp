@@ -100,7 +100,7 @@ class FoundList {
                last = r_.shape.updates - 1;
     Body look, told, each, tell;
     const Expr update = r_.name(look, "u", r_.shape.updates, is_whole() ? at : min(at, last));
-    look.push_back(set(places_, k, r_.scalar_at(look, r_.scatter.other, update)));
+    look.push_back(set(places_, k, r_.scalar_at(look, r_.scatter.rhs, update)));
     const int wrong = r_.read(told, places_, k);
     told.push_back(r_.tell(if_there(told, at, r_.is_stray(told, wrong)), wrong));
     const int place = r_.read(each, places_, k),
@@ -208,7 +208,7 @@ class OrderedList {
 
   // Where that goes; the limit for nowhere.
   int target_of(Body& body, const Expr& n) {
-    const int place = r_.scalar_at(body, r_.scatter.other, r_.ordered(body, n));
+    const int place = r_.scalar_at(body, r_.scatter.rhs, r_.ordered(body, n));
     return r_.make(body, Op::where, DType::i64,
                    {r_.is_stray(body, place), r_.number(r_.shape.targets, DType::i64), place});
   }
@@ -218,7 +218,7 @@ class OrderedList {
     const int ends = r_.shared("ends", DType::i32, 2);
     Body body, stray, begin;
     const int place =
-        r_.scalar_at(stray, r_.scatter.other, r_.ordered(stray, Expr(r_.shape.updates - 1)));
+        r_.scalar_at(stray, r_.scatter.rhs, r_.ordered(stray, Expr(r_.shape.updates - 1)));
     stray.push_back(r_.tell(r_.is_stray(stray, place), place));
     body.push_back(if_less(block_of(r_.p.tile) * kThreads + r_.thread, 1, std::move(stray)));
     append(body, find_ends(ends));

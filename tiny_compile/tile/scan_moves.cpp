@@ -80,7 +80,7 @@ Body ScanMoves::begin() {
 // each with an end of its own, took more time than they saved. (cumsum of f32[792,50257]: .2098
 // ms, so .1284.)
 void ScanMoves::choose_early() {
-  if (s_.shape.along && !s_.shape.turned() && points_.vector == 1) return;
+  if (s_.shape.along && !s_.shape.transposed() && points_.vector == 1) return;
   int64_t left = kGroup * std::max<int64_t>(size_of(running_.type()), 4);  // in registers of 4
   for (int id : ids_) {
     const Scalar& load = s_.kernel.scalars[id];
@@ -98,7 +98,7 @@ void ScanMoves::choose_early() {
 
 Body ScanMoves::ask(const Expr& tile) const {
   if (early_.empty()) return {};
-  ScanPoint at = points_.point(tile, s_.shape.loads_turned, true);
+  ScanPoint at = points_.point(tile, s_.shape.loads_transposed, true);
   Body body = at.names, single;
   append(body, points_.name_place(at, true));
   const Expr first = points_.number() * points_.vector;
@@ -156,7 +156,7 @@ Body ScanMoves::define_element(const std::map<int, int>& packs,
 // done for the rows' points alone, and their loads stay in front of the stores.
 Body ScanMoves::put(const Expr& tile) {
   const bool stores = !stores_.empty();
-  ScanPoint at = points_.point(tile, s_.shape.loads_turned, !stores);
+  ScanPoint at = points_.point(tile, s_.shape.loads_transposed, !stores);
   Body body = points_.name_place(at, !stores), after, before = at.names;
   if (stores && !s_.shape.along)
     before.push_back(set(values, points_.number(), running_.identity().value));
@@ -231,7 +231,7 @@ int ScanMoves::result(Body& body, const Step& step, const Expr& place) const {
 }
 
 Body ScanMoves::home(const Expr& tile, const Step& step) {
-  ScanPoint at = points_.point(tile, s_.shape.stores_turned, false);
+  ScanPoint at = points_.point(tile, s_.shape.stores_transposed, false);
   Body body = points_.name_place(at, false), each;
   const bool is_place = gives_places(step);
   const Expr place = s_.shape.along ? points_.in_shared(at, is_place ? place_pitch_ : pitch_) +

@@ -27,7 +27,7 @@ std::vector<Step> steps_along(const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (step.inner.empty()) continue;
     steps.push_back(step);
-    steps.back().other = steps.back().mask = -1;
+    steps.back().rhs = steps.back().mask = -1;
   }
   return steps;
 }
@@ -54,7 +54,7 @@ bool is_reversed_for(const ScanTile& s, const Scalar& load, int64_t vector) {
 
 // Elements that a thread moves at once: as many as suit the results too, if all loads are packs then.
 int64_t vector_of(const ScanTile& s, const std::vector<int>& ids) {
-  if (!s.shape.along || s.shape.turned()) return 1;
+  if (!s.shape.along || s.shape.transposed()) return 1;
   const int loop = s.scan.inner[0];
   std::vector<Step> steps = steps_along(s.kernel);
   const auto widest = [&] {
@@ -127,7 +127,7 @@ Expr ScanPoints::at_start(const Expr& index, const Expr& e) const {
 }
 
 int64_t ScanPoints::padding() const {
-  return s_.shape.turned()
+  return s_.shape.transposed()
              ? kWord / size_of(compute_type(s_.kernel.scalars[s_.scan.value].dtype))
              : 0;
 }
@@ -161,7 +161,7 @@ Body ScanPoints::where_row(Body body) const {
 }
 
 // Number c of the thread's in a tile. `clamps`: beyond the rows it is the last place.
-ScanPoint ScanPoints::point(const Expr& tile, bool turned, bool clamps) const {
+ScanPoint ScanPoints::point(const Expr& tile, bool transposed, bool clamps) const {
   const ScanShape& shape = s_.shape;
   const Expr c = number();
   ScanPoint at;
@@ -169,15 +169,15 @@ ScanPoint ScanPoints::point(const Expr& tile, bool turned, bool clamps) const {
   if (shape.along) {
     const int64_t step = s_.threads() * vector, all = count * step;
     const Expr p = c * step + thread_of(s_.tile) * vector;
-    const int64_t beside = turned ? shape.block_rows : shape.columns();
+    const int64_t beside = transposed ? shape.block_rows : shape.columns();
     const bool has_rows = shape.block_rows > 1;
     const Expr fast = has_rows ? mod(p, beside) : p, slow = has_rows ? floor_div(p, beside) : 0;
     const int64_t fasts = has_rows ? beside : all,
                   slows = has_rows ? ceil_divide(all, beside) : 1;
-    at.x = s_.index("x", turned ? slows : fasts);
-    at.y = s_.index("y", turned ? fasts : slows);
-    at.names = {let(at.x.name(), at.x.bounds().high + 1, turned ? slow : fast),
-                let(at.y.name(), at.y.bounds().high + 1, turned ? fast : slow)};
+    at.x = s_.index("x", transposed ? slows : fasts);
+    at.y = s_.index("y", transposed ? fasts : slows);
+    at.names = {let(at.x.name(), at.x.bounds().high + 1, transposed ? slow : fast),
+                let(at.y.name(), at.y.bounds().high + 1, transposed ? fast : slow)};
     if (at.x.bounds().high >= shape.columns()) at.inside.push_back({at.x, shape.columns()});
     if (at.y.bounds().high >= shape.block_rows) at.inside.push_back({at.y, shape.block_rows});
     at.conditions = at.inside;

@@ -54,7 +54,7 @@ class ScanPoints {
   Expr number() const;   // which of a thread's points: c
   Expr element() const;  // of a pack: v
   // `clamps`: beyond the rows it is the last place.
-  ScanPoint point(const Expr& tile, bool turned, bool clamps) const;
+  ScanPoint point(const Expr& tile, bool transposed, bool clamps) const;
   // Names the row's axes and, of a pack, where it begins.
   Body name_place(ScanPoint& at, bool clamps) const;
   Body each_element(const ScanPoint& at, Body each) const;  // of a pack, its axis by name

@@ -80,7 +80,7 @@ class ScanLowering {
     stands_ = running_.array("stands", 1);
     total_ = running_.array("total", 1);
     add(running_.set(stands_, 0, running_.identity()));
-    if (!is_total() && s_.scan.other >= 0) add(start());
+    if (!is_total() && s_.scan.rhs >= 0) add(start());
     if (shape.tiles() > 1) {
       groups_.emplace(running_, scan_levels(shape.length) - (shape.has_two_levels() ? 2 : 1));
       add(groups_->begin(stands_));
@@ -113,8 +113,8 @@ class ScanLowering {
   Body start() {
     Body body = s_.shape.along ? moves_.points().name_row() : Body();
     std::vector<bool> known = moves_.defined;
-    append(body, define_within(s_, needed_by(s_, {s_.scan.other}), ~uint64_t{0}, known));
-    append(body, running_.set(stands_, 0, {s_.scan.other}));
+    append(body, define_within(s_, needed_by(s_, {s_.scan.rhs}), ~uint64_t{0}, known));
+    append(body, running_.set(stands_, 0, {s_.scan.rhs}));
     return {for_each(s_.index("once", 1).name(), 1, true, std::move(body))};  // for its names
   }
 
@@ -184,7 +184,8 @@ class ScanLowering {
     if (s_.shape.along) body.push_back(barrier());
     if (beside != nullptr) append(body, moves_.home(t, *beside));
     append(body, moves_.home(t, s_.scan));
-    if (s_.shape.along && s_.shape.tiles() > 1 && s_.shape.turned()) body.push_back(barrier());
+    if (s_.shape.along && s_.shape.tiles() > 1 && s_.shape.transposed())
+      body.push_back(barrier());
     return body;
   }
 

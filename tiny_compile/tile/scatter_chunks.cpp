@@ -96,7 +96,7 @@ class ChunkedStep {
     int counts, strays;
   };
   Fit fit_of(Body& body, const std::vector<int>& ids, const Expr& at) {
-    const int place = ids[step_.other], limit = number(step_.limit.constant()),
+    const int place = ids[step_.rhs], limit = number(step_.limit.constant()),
               begins = ask(body, Op::ge, place, number(0)),
               ends = ask(body, Op::lt, place, limit);
     Fit fit{ask(body, Op::bitwise_and, begins, ends), -1};
@@ -123,7 +123,7 @@ class ChunkedStep {
     const Fit fit = fit_of(body, ids, at);
     const int target =
                   words_.make(body, Op::where, DType::i64,
-                              {fit.counts, ids[step_.other], number(step_.limit.constant())}),
+                              {fit.counts, ids[step_.rhs], number(step_.limit.constant())}),
               key = words_.make(body, Op::cast, DType::u32, {target}),
               word = words_.of(body, key, as_data(tile_, body, at)).key;
     if (s_.across)
@@ -149,7 +149,7 @@ class ChunkedStep {
     const std::vector<int> ids = s_.scalars_at(body, step_, e);
     const Fit fit = fit_of(body, ids, at);
     body.push_back(if_true(fit.strays, {update(step_.op, step_.buffer, step_.index, step_.limit,
-                                               ids[step_.other], ids[step_.value])}));
+                                               ids[step_.rhs], ids[step_.value])}));
     return for_each(q.name(), shape_.own, false, std::move(body));
   }
 

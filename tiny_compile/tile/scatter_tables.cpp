@@ -80,7 +80,7 @@ class Table {
     const bool is_whole = turns * each_ * s_.threads == updates_;
     Body ask = {let(e.name(), updates_, is_whole ? at : min(at, updates_ - 1))};
     const std::vector<int> ids = s_.scalars_at(ask, scatter_, e);
-    ask.push_back(set(wanted, p, ids[scatter_.other]));
+    ask.push_back(set(wanted, p, ids[scatter_.rhs]));
     ask.push_back(set(values, p, cast(ask, word_, ids[scatter_.value])));
     if (counts >= 0) ask.push_back(set(counts, p, ids[scatter_.mask]));
     Body sum;

@@ -55,7 +55,7 @@ struct Merge {
   SortWord sorted(Body& body, const char* name, int number) const {
     const Expr at = Expr::index(name, count), place = Expr::index(str(name, "_place"), count);
     body.push_back(let_chosen(name, count, number));
-    const int chosen = row.scalar_at(body, runs, at, row.step.other);
+    const int chosen = row.scalar_at(body, runs, at, row.step.rhs);
     body.push_back(let_chosen(place.name(), count, chosen));
     return row.word_at(body, place, place);
   }

@@ -3,7 +3,7 @@
 //   f32 key, place           =>   u64: -1.5 at 3, 2.0 at 1 =>  0x403fffff'00000003 < 0xc0000000'00000001
 //
 // so that a comparison is one of integers, NaN comes last and equals stay in order. A float's bits are in order
-// where of negative ones all are turned, of others the sign; f16 and bf16 are f32 whose low bits are 0. Keys of 64
+// where of negative ones all are transposed, of others the sign; f16 and bf16 are f32 whose low bits are 0. Keys of 64
 // bits leave no room for a place: it stands beside them.
 #include "tiny_compile/tile/sort_words.h"
 
@@ -47,11 +47,11 @@ int SortWords::ordered_float(Body& body, int key) const {
   const int sign =
       make(body, Op::shift_right, whole,
            {make(body, Op::bitcast, whole, {plus}), number(whole, is_double ? 63 : 31)});
-  const int turned = make(body, Op::bitwise_or, bits,
-                          {make(body, Op::bitcast, bits, {sign}),
-                           number(bits, is_double ? INT64_MIN : int64_t{1} << 31)});
+  const int transposed = make(body, Op::bitwise_or, bits,
+                              {make(body, Op::bitcast, bits, {sign}),
+                               number(bits, is_double ? INT64_MIN : int64_t{1} << 31)});
   const int in_order =
-      make(body, Op::bitwise_xor, bits, {make(body, Op::bitcast, bits, {plus}), turned});
+      make(body, Op::bitwise_xor, bits, {make(body, Op::bitcast, bits, {plus}), transposed});
   const int is_nan = make(body, Op::ne, DType::boolean, {value, value});
   return make(body, Op::where, bits, {is_nan, number(bits, -1), in_order});
 }

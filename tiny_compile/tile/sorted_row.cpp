@@ -16,7 +16,7 @@ namespace tiny_compile {
 namespace {
 
 Step keys_of(Step sort) {
-  sort.other = sort.mask = -1;
+  sort.rhs = sort.mask = -1;
   return sort;
 }
 

@@ -137,7 +137,7 @@ class RunSort {
 }  // namespace
 
 Tile lower_sort(const Program& program, const Kernel& kernel) {
-  if (kernel.steps[0].other >= 0) return lower_merge(program, kernel);
+  if (kernel.steps[0].rhs >= 0) return lower_merge(program, kernel);
   return RunSort(program, kernel).lower();
 }
 

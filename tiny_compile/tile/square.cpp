@@ -1,15 +1,15 @@
 // Which loops transpose a square? Those that read along the outer one, and write along the inner:
 //
-//   for i0: 300 = first_row .. stop_row turned {
+//   for i0: 300 = first_row .. stop_row transposed {
 //     row: 128 = i0 - first_row
 //     for i1: 150 = first_column .. stop_column vector {
 //       column: 128 = i1 - first_column
 //       $0 = load x[i1*300 + i0]
-//       turned0[row*128 + column] = $0
+//       transposed0[row*128 + column] = $0
 //     }
 //   }
 // =>
-//   turned0[0 + r*128 + c] = x[first_column*300 + first_row + r + c*300]
+//   transposed0[0 + r*128 + c] = x[first_column*300 + first_row + r + c*300]
 #include "tiny_compile/tile/square.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ bool has_words(DType dtype) {
 
 }  // namespace
 
-std::optional<TurnedLines> turned_lines(const Tile& tile, const Statement& loop) {
+std::optional<TransposedLines> transposed_lines(const Tile& tile, const Statement& loop) {
   if (loop.body.size() != 1 || !loop.from.is_constant(0)) return std::nullopt;
   const Statement& inner = loop.body[0];
   if (inner.kind != StatementKind::For || !inner.vector || !inner.from.is_constant(0) ||
@@ -80,7 +80,7 @@ std::optional<TurnedLines> turned_lines(const Tile& tile, const Statement& loop)
       !has_words(to.dtype) || put.array == element.step || loop.place.bounds().high > kLine ||
       from.size.bounds().low < width * kLine)
     return std::nullopt;
-  return TurnedLines{put.array, element.step, *place, loop.index, width};
+  return TransposedLines{put.array, element.step, *place, loop.index, width};
 }
 
 std::optional<Square> square_of(const Tile& tile, const Statement& loop) {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
@@ -15,18 +15,18 @@ struct Square {
 };
 
 constexpr int64_t kLine =
-    64;  // elements of a line that is turned, at most, and from one to the next
+    64;  // elements of a line that is transposed, at most, and from one to the next
 
 // array[place + k*width + l] = lines[l*kLine + k], k below `steps`, l below `width`; of words, or floats and integers
 // of eight bytes.
-struct TurnedLines {
+struct TransposedLines {
   int array = -1, lines = -1;
   Expr place, steps;
   int64_t width = 1;
 };
-std::optional<TurnedLines> turned_lines(const Tile& tile, const Statement& loop);
+std::optional<TransposedLines> transposed_lines(const Tile& tile, const Statement& loop);
 
-// What a loop that is `turned` does; nothing where its body is not a loop of vectors that does such.
+// What a loop that is `transposed` does; nothing where its body is not a loop of vectors that does such.
 std::optional<Square> square_of(const Tile& tile, const Statement& loop);
 
 }  // namespace tiny_compile

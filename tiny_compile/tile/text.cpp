@@ -141,11 +141,11 @@ class TilePrinter {
         return line(str("update ", info(s.op).name, " ", tile_.arrays[s.chosen].name, " x ",
                         s.left, " < ", s.place, ": ", in_memory(s), " = ",
                         tile_.arrays[s.array].name, " x", s.width, " of ", s.from));
-      case StatementKind::Ahead: return line(str("ahead ", in_memory(s), many(s)));
+      case StatementKind::Prefetch: return line(str("prefetch ", in_memory(s), many(s)));
       case StatementKind::For:
         return block(
             str("for ", range(s), s.unrolled ? " unrolled" : "", s.vector ? " vector" : "",
-                s.turned ? " turned" : "", s.multiplied ? " multiplied" : ""),
+                s.transposed ? " transposed" : "", s.multiplied ? " multiplied" : ""),
             s.body);
       case StatementKind::If:
         return block(s.value >= 0 ? "if " + name(s.value) : str("if ", s.index, " < ", s.place),

@@ -141,7 +141,7 @@ Statement add_to(int array, const Expr& index, const Expr& limit, int chosen, in
 
 Statement ahead_of(int buffer, const Expr& index, int64_t width) {
   Statement s = load_vector(-1, {}, buffer, index, static_cast<int>(width));
-  s.kind = StatementKind::Ahead;
+  s.kind = StatementKind::Prefetch;
   return s;
 }
 

@@ -68,7 +68,7 @@ struct Array {
 //   StoreAll buffer[index ..] = array[place ..], `width` neighbours in one access, or the first `left`
 //   Tree     array[0] = what its first `index` elements, one at least, come to by the contract's tree of
 //            `op`, a sum, product, maximum or minimum of floats; the others are used up; on a CPU
-//   Ahead    buffer[index ..], `width` neighbours of them, or the first `left`, will be read soon:
+//   Prefetch buffer[index ..], `width` neighbours of them, or the first `left`, will be read soon:
 //            nothing else
 //   Stream   buffer[index ..] = the first `place` elements of an array, past the caches; on a CPU
 //   Update   buffer[index], which the thread has stored, or another of its block before a barrier, = what it
@@ -79,7 +79,7 @@ struct Array {
 //            of the same place are combined first; array[e*width ..], `from` neighbours, are theirs, and
 //            used up; on a CPU
 //   For      body for name = from .. index - 1, below `place`; `unrolled`: indices of registers may
-//            use the name; `vector`: on a CPU, no turn reads what another writes; `turned`: the body
+//            use the name; `vector`: on a CPU, no turn reads what another writes; `transposed`: the body
 //            is a loop of vectors which loads what lies side by side along this one and puts it in an
 //            array side by side along its own: by squares that are transposed in registers;
 //            `multiplied`: each turn adds a product to every sum of a tile, which stay in registers (multiplied.h)
@@ -109,7 +109,7 @@ enum class StatementKind : uint8_t {
   Tree,
   Update,
   UpdateAll,
-  Ahead,
+  Prefetch,
   For,
   If,
   Else,
@@ -125,14 +125,14 @@ struct Statement {
   StatementKind kind = StatementKind::Barrier;
   std::string name;
   Expr index, place, from;
-  Expr left;        // of a Load, StoreAll or Ahead: elements that there are; 0: all of them
+  Expr left;        // of a Load, StoreAll or Prefetch: elements that there are; 0: all of them
   int chosen = -1;  // of an Update a scalar, or none; of an UpdateAll an array
   int value = -1;   // a scalar
   int array = -1;   // of the tile
   int buffer = -1;  // of the program
   int width = 1;
   Op op = Op::sum;  // of a tree or an update
-  bool unrolled = false, vector = false, turned = false, multiplied = false;
+  bool unrolled = false, vector = false, transposed = false, multiplied = false;
   std::vector<Statement> body;
   bool operator==(const Statement&) const = default;
 };

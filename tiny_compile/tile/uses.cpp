@@ -175,7 +175,7 @@ void Accesses::check_update(const Statement& s) {
           s.from, " neighbours, not 1..", s.width, ", as far as is known");
 }
 
-void Accesses::check_ahead(const Statement& s) {
+void Accesses::check_prefetch(const Statement& s) {
   require(is_buffer(s.buffer), "no such buffer");
   const bool is_whole = s.left.is_constant(0);
   if (!is_whole) check_readable(s.left);

@@ -40,7 +40,7 @@ class Accesses {
   void check_tree(const Statement& s);
   void check_update(const Statement& s);  // the place, and of an UpdateAll the arrays
   void check_sum(const Statement& s);
-  void check_ahead(const Statement& s);
+  void check_prefetch(const Statement& s);
   void use(int buffer, bool stores) const;
   void check_read(const Scalar& s);
   void check_votes(const Scalar& s);

@@ -101,13 +101,13 @@ bool is_for_one_thread(const Statement& s, bool on_cpu) {
     case StatementKind::Stream:
     case StatementKind::Tree:
     case StatementKind::UpdateAll:
-    case StatementKind::Ahead: return on_cpu;
+    case StatementKind::Prefetch: return on_cpu;
     default: return false;
   }
 }
 
 // A CPU's loops of vectors, squares and products.
-bool has_own_way(const Statement& s) { return s.vector || s.turned || s.multiplied; }
+bool has_own_way(const Statement& s) { return s.vector || s.transposed || s.multiplied; }
 
 bool is_scalar(const Tile& tile, int id) {
   return id >= 0 && id < static_cast<int>(tile.kernel.scalars.size());
@@ -175,7 +175,7 @@ class TileVerifier {
       case StatementKind::Store: return check_store(s);
       case StatementKind::Update: return check_update(s);
       case StatementKind::UpdateAll: return accesses_.check_update(s);
-      case StatementKind::Ahead: return accesses_.check_ahead(s);
+      case StatementKind::Prefetch: return accesses_.check_prefetch(s);
       case StatementKind::For: return check_loop(s);
       case StatementKind::If: return check_condition(s);
       case StatementKind::Else: return;  // with the If before it
@@ -258,8 +258,8 @@ class TileVerifier {
     require(!has(StatementKind::Tree) && !has(StatementKind::Stream) &&
                 !has(StatementKind::UpdateAll),
             "a loop of vectors reduces, streams or adds no array");
-    require(s.vector + s.turned + s.multiplied <= 1, s.name, " goes several ways");
-    if (s.turned) check_square(s);
+    require(s.vector + s.transposed + s.multiplied <= 1, s.name, " goes several ways");
+    if (s.transposed) check_square(s);
     if (s.multiplied) check_product(s);
     if (s.vector) check_side_by_side(s);
     accesses_.check_readable(s.from);
@@ -287,10 +287,10 @@ class TileVerifier {
     const bool all_there = std::all_of(s.body.begin(), s.body.end(), [&](const Statement& in) {
       return std::all_of(in.body.begin(), in.body.end(), is_there);
     });
-    if (all_there && !s.vector && turned_lines(tile_, s)) return;
+    if (all_there && !s.vector && transposed_lines(tile_, s)) return;
     const auto square = all_there && !s.vector ? square_of(tile_, s) : std::nullopt;
     require(square && known_.is_at_least_zero(kSquare - square->columns), s.name,
-            " is turned, but its body transposes no square");
+            " is transposed, but its body transposes no square");
   }
 
   void check_product(const Statement& s) const {

@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "tiny_compile/loops/axes.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {

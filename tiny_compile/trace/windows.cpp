@@ -70,7 +70,7 @@ Tensor set_apart(const Tensor& x, int64_t step) {
 Tensor convolution(const Tensor& x, const Tensor& w, const Steps& at);
 
 // Element y of the image meets weight k of window (y + padding - k*dilation)/stride: where the
-// windows' gradients stand a stride apart, that is a convolution with the weights turned around.
+// windows' gradients stand a stride apart, that is a convolution with the weights transposed around.
 Tensor image_gradient(const Tensor& x, const Tensor& w, const Tensor& g, const Steps& at) {
   const int64_t kh = w.size(2), kw = w.size(3);
   const int64_t low[] = {(kh - 1) * at.dilation - at.padding,
@@ -84,8 +84,9 @@ Tensor image_gradient(const Tensor& x, const Tensor& w, const Tensor& g, const S
     if (at.stride > 1 || low[k] < 0) apart = slice(apart, 2 + k, start, start + needed);
   }
   const Size o = w.size(0) / at.groups, c = w.size(1);
-  const Tensor turned = transpose(flip(reshape(w, {at.groups, o, c, kh, kw}), {3, 4}), 1, 2);
-  return convolution(apart, reshape(turned, {at.groups * c, o, kh, kw}),
+  const Tensor transposed =
+      transpose(flip(reshape(w, {at.groups, o, c, kh, kw}), {3, 4}), 1, 2);
+  return convolution(apart, reshape(transposed, {at.groups * c, o, kh, kw}),
                      {1, 0, at.dilation, at.groups});
 }
 

@@ -48,10 +48,10 @@ TEST_CASE("what is not chosen is not seen") {
 
 TEST_CASE("each operand has strides of its own") {
   manual_seed(2);
-  const Tensor turned = randn({7, 5}).t(), plain = randn({5, 7});
-  EXPECT(chooses(mask({5, 7}), turned, plain));
-  EXPECT(chooses(mask({7, 5}).t(), plain, turned));
-  EXPECT(chooses(mask({5, 3}), plain.slice(1, 1, 4), turned.slice(1, 0, 7, 3)));
+  const Tensor transposed = randn({7, 5}).t(), plain = randn({5, 7});
+  EXPECT(chooses(mask({5, 7}), transposed, plain));
+  EXPECT(chooses(mask({7, 5}).t(), plain, transposed));
+  EXPECT(chooses(mask({5, 3}), plain.slice(1, 1, 4), transposed.slice(1, 0, 7, 3)));
 }
 
 TEST_CASE("a repeated axis does not step") {

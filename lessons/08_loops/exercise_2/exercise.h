@@ -14,7 +14,7 @@
 // inner loops have extents ceil(n/4) and 4, and the steps inside list both, in this order. Where
 // four divides n there is no tail, and no mask either. The other steps stay.
 //
-// splice of loops/splice.h copies scalars: how.axes says what the old axis is now, how.mask is a
+// splice of loops/clone_with_mapping.h copies scalars: how.axes says what the old axis is now, how.mask is a
 // scalar under which each copied load happens. What you want copied must be marked with all that
 // it is computed from, as reachable(kernel, step) does; an empty list copies everything, and
 // normalize drops what no step needs. ScalarTable (loops/program.h) makes scalars:
@@ -22,7 +22,7 @@
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 
 namespace exercise {
 

@@ -10,7 +10,7 @@ Kernel by_fours(const Kernel& kernel) {
   result.axes.push_back({"four", 4});
   result.scalars.clear();
   ScalarTable table(result);
-  Splice how;
+  ScalarMapping how;
   how.axes = {{inner.name,
                result.axes[kernel.rows].symbol() * 4 + result.axes[kernel.rows + 1].symbol()}};
   // TODO: copy the scalars, with a mask where there is a tail; then mend the steps.

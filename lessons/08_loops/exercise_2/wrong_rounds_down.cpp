@@ -11,7 +11,7 @@ Kernel by_fours(const Kernel& kernel) {
   result.axes.push_back({"four", 4});
   result.scalars.clear();
   ScalarTable table(result);
-  Splice how;
+  ScalarMapping how;
   const Expr j = result.axes[kernel.rows].symbol() * 4 + result.axes[kernel.rows + 1].symbol();
   how.axes = {{inner.name, j}};
   const bool tail = inner.extent.constant() % 4 != 0;
@@ -19,9 +19,9 @@ Kernel by_fours(const Kernel& kernel) {
   if (tail)
     exists = table.apply(Op::lt, DType::boolean, {table.index(j), table.index(inner.extent)});
   how.mask = exists;
-  const std::vector<int> inside = splice(kernel, {}, how, table);
+  const std::vector<int> inside = clone_with_mapping(kernel, {}, how, table);
   how.mask = -1;
-  const std::vector<int> outside = splice(kernel, {}, how, table);
+  const std::vector<int> outside = clone_with_mapping(kernel, {}, how, table);
   for (Step& step : result.steps) {
     if (step.inner.empty()) {
       step.value = outside[step.value];

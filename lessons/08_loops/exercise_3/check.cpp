@@ -121,7 +121,7 @@ TEST_CASE("two hundred random graphs keep their bits") {
       other_bits_made([](const Graph& graph) { return exercise::hoist(fuse(lower(graph))); }));
 }
 
-TEST_CASE("positions turned by cos and sin cost one row each") {
+TEST_CASE("positions transposed by cos and sin cost one row each") {
   // A rotary embedding: x * cos(p*f) + x * sin(p*f), for 257 batches of 31 positions.
   const Graph graph = graph_of(
       "%0 x: f32[257,31,8], %1 p: f32[31,1], %2 f: f32[8]",

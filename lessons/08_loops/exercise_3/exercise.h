@@ -25,7 +25,7 @@
 #pragma once
 
 #include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 
 namespace exercise {
 

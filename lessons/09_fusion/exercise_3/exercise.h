@@ -16,14 +16,14 @@
 // Take the kernels in order, and let each join the first earlier one that takes it. with_kernels
 // (greedy.h) orders them. The merged kernel has the steps of the first, then those of the
 // second. What to watch: scalars name other scalars and steps by number, and axes by name.
-// splice (loops/splice.h, quoted in the lesson) copies them: how.axes pairs the names of the
+// splice (loops/clone_with_mapping.h, quoted in the lesson) copies them: how.axes pairs the names of the
 // source's axes with expressions of the target's, how.first_step moves registers. Kernel, Axis and
 // Step are in loops/program.h; normalize() there names axes anew.
 #pragma once
 
 #include "lessons/09_fusion/greedy.h"
 #include "tiny_compile/compile/pipeline.h"
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 
 namespace exercise {
 

@@ -38,7 +38,7 @@ Kernel side_by_side(const Kernel& first, const Kernel& second) {
   Kernel both = first;
   both.name = both_names(first.name, second.name);
   both.where.insert(both.where.end(), second.where.begin(), second.where.end());
-  Splice how;  // rows are the first's, inner loops are new
+  ScalarMapping how;  // rows are the first's, inner loops are new
   std::vector<int> axis_of;
   for (size_t a = 0; a < second.axes.size(); a++) {
     const bool row = static_cast<int>(a) < second.rows;
@@ -48,7 +48,7 @@ Kernel side_by_side(const Kernel& first, const Kernel& second) {
   }
   how.first_step = static_cast<int>(first.steps.size());
   ScalarTable table(both);
-  const std::vector<int> ids = splice(second, {}, how, table);
+  const std::vector<int> ids = clone_with_mapping(second, {}, how, table);
   for (Step step : second.steps) {
     for (int& axis : step.inner) axis = axis_of[axis];
     step.index = substitute(step.index, how.axes);

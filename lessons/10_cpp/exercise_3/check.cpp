@@ -33,10 +33,10 @@ const char* kGated = R"(
 const char* kTurned = R"(
   input x: f32[5,3,7]
   output y: f32[3,7,5]
-  kernel turned rows(i0: 3, i1: 7, i2: 5) {
+  kernel transposed rows(i0: 3, i1: 7, i2: 5) {
     store y[i0*35 + i1*5 + i2] = exp(load x[i2*21 + i0*7 + i1])
   }
-  launch turned
+  launch transposed
   return y
 )";
 

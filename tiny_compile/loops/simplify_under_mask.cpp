@@ -5,7 +5,7 @@
 // Where the mask is true an axis has narrower bounds than its loop. The index is built anew from
 // a symbol with those, which lets divisions and remainders go, and then gets its axis back. That is for
 // what nobody asks for where the mask is false.
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 #include <algorithm>
 
@@ -123,7 +123,7 @@ int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axe
   return points;
 }
 
-Expr narrowed(const Kernel& kernel, int mask, const Expr& index) {
+Expr simplify_under_mask(const Kernel& kernel, int mask, const Expr& index) {
   if (mask < 0 || index.is_constant()) return index;
   Substitution inside, outside;
   for (const auto& [symbol, bounds] : ranges_under(kernel, mask)) {

@@ -8,8 +8,8 @@
 
 namespace tiny_compile {
 
-// The helper of the loops that are turned, where it is among those that kernels call; of vectors of so many
+// The helper of the loops that are transposed, where it is among those that kernels call; of vectors of so many
 // bytes.
-std::string turned_helpers(const Calls& calls, int64_t vector);
+std::string transposed_helpers(const Calls& calls, int64_t vector);
 
 }  // namespace tiny_compile

@@ -1,5 +1,5 @@
 // What a mask says about the index under it.
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 #include "tests/catch.h"
 #include "tiny_compile/compile/pipeline.h"
@@ -51,7 +51,7 @@ struct Masks {
   int both(int lhs, int rhs) {
     return table.apply(Op::bitwise_and, DType::boolean, {lhs, rhs});
   }
-  Expr under(int mask, const Expr& index) { return narrowed(kernel, mask, index); }
+  Expr under(int mask, const Expr& index) { return simplify_under_mask(kernel, mask, index); }
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tiny_compile {
 
 // An index with the value of `index` wherever the scalar `mask` is true (-1: always), and perhaps
 // another where it is not; never longer, and shorter if what the mask says of the axes makes it so.
-Expr narrowed(const Kernel& kernel, int mask, const Expr& index);
+Expr simplify_under_mask(const Kernel& kernel, int mask, const Expr& index);
 
 // Of the points that these axes have, at most how many have a true mask (-1: all).
 int64_t points_under(const Kernel& kernel, int mask, const std::vector<int>& axes);

@@ -10,6 +10,6 @@ namespace tiny_compile {
 // The kernel with the axes along which it stores as loops, and layouts by which a block turns a tile of
 // rows and elements in shared memory; nothing where its accesses run along one axis, or it is not of
 // points.
-std::optional<Kernel> turned(const Program& program, const Kernel& kernel);
+std::optional<Kernel> transposed(const Program& program, const Kernel& kernel);
 
 }  // namespace tiny_compile

@@ -2,13 +2,13 @@
 // them may compute at once, and the memory waits. So one lane of a warp says which bytes come next, and
 // they are on their way to the L2 cache, without a register:
 //
-//   softmax over 32000, ahead=48   =>   if lane < 1 {
+//   softmax over 32000, prefetch=48   =>   if lane < 1 {
 //                                         later: 4096 = min(block + 48, 4095)
-//                                         ahead x[min(later*32000 + warp*1024, 131070976)] x1024
+//                                         prefetch x[min(later*32000 + warp*1024, 131070976)] x1024
 //                                       }
 //
 // Not too early: what is asked for more than a few rows ahead falls out of the cache again.
-#include "tiny_compile/tile/ahead.h"
+#include "tiny_compile/tile/prefetch.h"
 
 #include <algorithm>
 
@@ -39,9 +39,9 @@ Substitution axes_of_row(const Lowering& l, const Expr& block) {
 
 }  // namespace
 
-Body ask_ahead(const Lowering& l, const std::vector<int>& ids, const Share& k) {
+Body ask_prefetch(const Lowering& l, const std::vector<int>& ids, const Share& k) {
   if (!k.count.is_constant() || !l.tile.grid.is_constant()) return {};
-  const int64_t ahead = l.kernel.schedule->ahead,
+  const int64_t ahead = l.kernel.schedule->prefetch,
                 many = std::min(side_by_side(k), k.count.constant());
   if (ahead == 0 || l.tile.grid.bounds().high <= ahead || many == 0 || l.inner.size() != 1 ||
       l.row_registers() != 1 || l.kernel.schedule->outer > 0)

@@ -1,8 +1,8 @@
 // How is a square of a buffer transposed? As many vectors as one has lanes at a time, in registers, so that
 // every line is fetched once:
 //
-//   tc_turn(x, 4096, turned0, 128, 100)   =>   turned0[r*128 + c] = x[c*4096 + r], r < 128, c < 100
-#include "tiny_compile/codegen/cpp_turned.h"
+//   tc_turn(x, 4096, transposed0, 128, 100)   =>   transposed0[r*128 + c] = x[c*4096 + r], r < 128, c < 100
+#include "tiny_compile/codegen/cpp_transposed.h"
 
 #include <utility>
 #include <vector>
@@ -95,7 +95,7 @@ std::string steps(int64_t lanes) {
 
 }  // namespace
 
-std::string turned_helpers(const Calls& calls, int64_t vector) {
+std::string transposed_helpers(const Calls& calls, int64_t vector) {
   if (!calls.has("tc_turn")) return "";
   const int64_t lanes = vector / 4;
   std::string text = replace_all(kTurn, "STEPS", steps(lanes));

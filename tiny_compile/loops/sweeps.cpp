@@ -2,7 +2,7 @@
 //
 //   r0 = max(j: 50257) load x[..]; r1 = sum_exp(j: 50257) load x[..]   one pass
 //   r0 = sum(j) ..; r1 = sum(j) mul(sub(.., r0), ..)                   two: r1 waits for r0
-#include "tiny_compile/loops/passes_of.h"
+#include "tiny_compile/loops/sweeps.h"
 
 #include <algorithm>
 
@@ -63,7 +63,7 @@ bool suits(const Kernel& kernel, const std::vector<int>& pass, int step) {
   if (first.kind != StepKind::Reduce || first.inner != one.inner) return false;
   if (one.kind == StepKind::Reduce)
     return reductions_of(kernel, pass).size() < most_of_pass(kernel, one);
-  return one.kind == StepKind::Store && one.other < 0 && !is_arg(first) &&
+  return one.kind == StepKind::Store && one.rhs < 0 && !is_arg(first) &&
          inner_count(kernel, one).bounds().high > kLong &&
          stores_of(kernel, pass).size() < kFewStores && !is_staged(kernel, step);
 }
@@ -100,7 +100,7 @@ bool is_exact(Op op, DType accumulated) {
   return !is_float(accumulated) || !is_reduction(op) || needs_an_element(op);
 }
 
-std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
+std::vector<std::vector<int>> sweeps_of(const Kernel& kernel) {
   std::vector<std::vector<int>> passes;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     if (passes.empty() || !joins(kernel, passes.back(), kernel.steps[s])) passes.push_back({});
@@ -109,8 +109,8 @@ std::vector<std::vector<int>> passes_of(const Kernel& kernel) {
   return passes;
 }
 
-std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel) {
-  if (folds_rows(kernel)) return passes_of(kernel);
+std::vector<std::vector<int>> gathered_sweeps_of(const Kernel& kernel) {
+  if (folds_rows(kernel)) return sweeps_of(kernel);
   std::vector<std::vector<int>> passes;
   for (size_t s = 0; s < kernel.steps.size(); s++) {
     const Step& step = kernel.steps[s];

@@ -11,13 +11,13 @@ namespace tiny_compile {
 // Numbers of steps, in order, by pass: steps over the same loops that need not wait for each
 // other, so that the row is read once for them. A pass is of stores, or of reductions of which
 // none uses another's result; argmax and argmin are alone.
-std::vector<std::vector<int>> passes_of(const Kernel& kernel);
+std::vector<std::vector<int>> sweeps_of(const Kernel& kernel);
 
 // The same where a step joins an earlier pass of reductions that it need not wait for: a reduction of whatever
 // kind, or what is stored along the same loops, which then is not computed again; stores between that write
 // nothing it reads come later. (But not of rows that fold: what is read earlier is held longer, and their
 // threads have no registers for it.)
-std::vector<std::vector<int>> gathered_passes_of(const Kernel& kernel);
+std::vector<std::vector<int>> gathered_sweeps_of(const Kernel& kernel);
 
 // Those of a pass that make registers, and the others.
 std::vector<int> reductions_of(const Kernel& kernel, const std::vector<int>& pass);

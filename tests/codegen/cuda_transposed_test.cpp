@@ -1,5 +1,5 @@
 // Points whose loads and stores run along different axes: the interpreter's bits, thread by
-// thread, and the side that is turned.
+// thread, and the side that is transposed.
 #include "tests/codegen/cuda_threads.h"
 #include "tiny_compile/runtime/nvrtc.h"
 
@@ -33,19 +33,21 @@ void check_compiles(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("several loads across the grain: the one result is turned", "[codegen][threads]") {
+TEST_CASE("several loads across the grain: the one result is transposed",
+          "[codegen][threads]") {
   manual_seed(5);
   const std::string text =
-      check(three, {turned(128, 64), turned(128, 64), turned(128, 64)}, "layouts");
+      check(three, {transposed(128, 64), transposed(128, 64), transposed(128, 64)}, "layouts");
   CHECK(staged_in(text) == std::vector<std::string>{"float staged0[4160]"});  // 64 * 65
   check_compiles(text);
   for (auto [rows, columns] :
        std::vector<std::pair<int64_t, int64_t>>{{45, 70}, {33, 68}, {36, 37}})
-    check(three, {turned(rows, columns), turned(rows, columns), turned(rows, columns)},
+    check(three,
+          {transposed(rows, columns), transposed(rows, columns), transposed(rows, columns)},
           "layouts");
 }
 
-TEST_CASE("few loads across the grain: they are turned, as before", "[codegen][threads]") {
+TEST_CASE("few loads across the grain: they are transposed, as before", "[codegen][threads]") {
   const std::string text = check([](In i) { return Out{i[0].t() + i[1]}; },
                                  {randn({70, 64}), randn({64, 70})}, "layouts");
   CHECK_THAT(text, ContainsSubstring("load_0 = staged0["));
@@ -54,7 +56,7 @@ TEST_CASE("few loads across the grain: they are turned, as before", "[codegen][t
   CHECK(one.find("load_0 = staged0[") == std::string::npos);
 }
 
-TEST_CASE("what is not turned is read before threads wait for each other",
+TEST_CASE("what is not transposed is read before threads wait for each other",
           "[codegen][threads]") {
   manual_seed(9);
   const auto reads_before = [](const std::string& text, const std::string& what) {
@@ -82,16 +84,16 @@ TEST_CASE("warps have one line's parts at a time, and small tiles where large on
   CHECK(staged_in(short_rows) == std::vector<std::string>{"float staged0[2080]"});  // 32 * 65
 }
 
-TEST_CASE("halves are turned in wide tiles, either side", "[codegen][threads]") {
+TEST_CASE("halves are transposed in wide tiles, either side", "[codegen][threads]") {
   manual_seed(6);
   const std::string text =
-      check(sum_of_two, {turned(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
+      check(sum_of_two, {transposed(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
   CHECK(staged_in(text) == std::vector<std::string>{"tc_bf16 staged0[4224]"});  // 64 * 66
   check_compiles(text);
-  check(sum_of_two, {turned(65, 77, bfloat16), randn({77}).to(bfloat16)}, "layouts");
-  check(sum_of_two, {turned(130, 66, float16), turned(130, 66, float16)}, "layouts");
-  const std::string loads =
-      check(sum_of_two, {turned(128, 64, bfloat16), randn({128, 64}).to(bfloat16)}, "layouts");
+  check(sum_of_two, {transposed(65, 77, bfloat16), randn({77}).to(bfloat16)}, "layouts");
+  check(sum_of_two, {transposed(130, 66, float16), transposed(130, 66, float16)}, "layouts");
+  const std::string loads = check(
+      sum_of_two, {transposed(128, 64, bfloat16), randn({128, 64}).to(bfloat16)}, "layouts");
   CHECK(staged_in(loads) == std::vector<std::string>{"tc_bf16 staged0[4224]"});
   check_compiles(loads);
 }
@@ -106,21 +108,22 @@ TEST_CASE(
     const std::string before = "__launch_bounds__(";
     return std::stoi(text.substr(text.find(before) + before.size())) / 32;
   };
-  const std::string many =
-      check(gelu_of_two, {turned(832, 704, bfloat16), randn({704}).to(bfloat16)}, "layouts");
+  const std::string many = check(
+      gelu_of_two, {transposed(832, 704, bfloat16), randn({704}).to(bfloat16)}, "layouts");
   CHECK(of_bytes(many) == "tc_bf16 staged0[4224]");  // 64 * 66
   CHECK(warps(many) == 8);
   const std::string few =
-      check(gelu_of_two, {turned(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
+      check(gelu_of_two, {transposed(128, 64, bfloat16), randn({64}).to(bfloat16)}, "layouts");
   CHECK(of_bytes(few) == "tc_bf16 staged0[1088]");  // 32 * 34
   CHECK(warps(few) == 8);
-  const std::string singles = check(gelu_of_two, {turned(832, 704), randn({704})}, "layouts");
+  const std::string singles =
+      check(gelu_of_two, {transposed(832, 704), randn({704})}, "layouts");
   CHECK(of_bytes(singles) == "float staged0[1056]");  // 32 * 33
   CHECK(warps(singles) == 4);
   CHECK_THAT(singles,
              ContainsSubstring("load_0 = staged0["));  // it is computed where it is stored
-  check(gelu_of_two, {turned(833, 703, bfloat16), randn({703}).to(bfloat16)}, "layouts");
-  check(gelu_of_two, {turned(833, 703), randn({703})}, "layouts");
+  check(gelu_of_two, {transposed(833, 703, bfloat16), randn({703}).to(bfloat16)}, "layouts");
+  check(gelu_of_two, {transposed(833, 703), randn({703})}, "layouts");
 }
 
 TEST_CASE("rows of 8 to 31 have tiles of their own side", "[codegen][threads]") {
@@ -144,31 +147,32 @@ TEST_CASE("rows of 8 to 31 have tiles of their own side", "[codegen][threads]") 
 TEST_CASE("both sides at once, several outputs, other types and more axes",
           "[codegen][threads]") {
   manual_seed(7);
-  // three loads across, one along: that one and the results are turned
+  // three loads across, one along: that one and the results are transposed
   check([](In i) { return Out{i[0] * i[1] + i[2] - i[3]}; },
-        {turned(40, 48), turned(40, 48), turned(40, 48), randn({40, 48})}, "layouts");
+        {transposed(40, 48), transposed(40, 48), transposed(40, 48), randn({40, 48})},
+        "layouts");
   check(
       [](In i) {
         return Out{i[0] * i[1], i[1] + i[2]};
       },
-      {turned(35, 64), turned(35, 64), turned(35, 64)}, "layouts");
+      {transposed(35, 64), transposed(35, 64), transposed(35, 64)}, "layouts");
   check([](In i) { return Out{i[0] * i[1]}; },
-        {turned(40, 34, float64), turned(40, 34, float64)}, "layouts");
+        {transposed(40, 34, float64), transposed(40, 34, float64)}, "layouts");
   check([](In i) { return Out{i[0].to(float32) * i[1] + i[2]}; },
-        {turned(40, 48, bfloat16), turned(40, 48), turned(40, 48)}, "layouts");
+        {transposed(40, 48, bfloat16), transposed(40, 48), transposed(40, 48)}, "layouts");
   check(
       [](In i) {
         return Out{i[0].permute({0, 2, 1}) * i[1].permute({0, 2, 1})};
       },
       {randn({3, 33, 40}), randn({3, 33, 40})}, "layouts");
   check([](In i) { return Out{where(i[0] > i[1], i[0], i[1])}; },
-        {turned(7, 64), turned(7, 64)}, "pointwise");
+        {transposed(7, 64), transposed(7, 64)}, "pointwise");
 }
 
-TEST_CASE("more loads to be turned than shared memory holds", "[codegen][threads]") {
+TEST_CASE("more loads to be transposed than shared memory holds", "[codegen][threads]") {
   manual_seed(8);
   std::vector<Tensor> many;
-  for (int k = 0; k < 11; k++) many.push_back(turned(33, 40));
+  for (int k = 0; k < 11; k++) many.push_back(transposed(33, 40));
   for (int k = 0; k < 13; k++) many.push_back(randn({33, 40}));
   const std::string text = check(
       [](In i) {

@@ -1,18 +1,18 @@
 // The value t[i] = exp(load x[i]) wanted at i = k*4 + 1 is the scalar exp(load x[k*4 + 1]).
-#include "tiny_compile/loops/splice.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "tiny_compile/loops/kept_values.h"
-#include "tiny_compile/loops/narrow.h"
+#include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
 namespace {
 
 bool uses_indirect(const Scalar& scalar) { return depends_on(scalar.index, indirect(0)); }
 
-Scalar moved(const Scalar& source, const Splice& how, const std::vector<int>& ids) {
+Scalar moved(const Scalar& source, const ScalarMapping& how, const std::vector<int>& ids) {
   Scalar scalar = renumbered(
       source, [&](int id) { return ids[id]; }, [&](int step) { return step + how.first_step; });
   if (how.axes.empty() || scalar.index.is_constant()) return scalar;
@@ -72,8 +72,8 @@ bool is_free(const Scalar& source, const Scalar& load, uint64_t masked, const Ke
 
 }  // namespace
 
-std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
-                        const Splice& how, ScalarTable& target) {
+std::vector<int> clone_with_mapping(const Kernel& source, const std::vector<bool>& wanted,
+                                    const ScalarMapping& how, ScalarTable& target) {
   std::vector<int> ids(source.scalars.size(), -1);
   const uint64_t masked =
       how.mask < 0 ? 0 : axes_of_scalars(target.kernel())[static_cast<size_t>(how.mask)];
@@ -90,12 +90,12 @@ std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
         scalar.mask = target.apply(Op::bitwise_and, DType::boolean, {how.mask, scalar.mask});
       else if (how.mask >= 0)
         scalar.mask = how.mask;
-      scalar.index = narrowed(target.kernel(), scalar.mask, scalar.index);
+      scalar.index = simplify_under_mask(target.kernel(), scalar.mask, scalar.index);
       if (how.mask >= 0 && is_free(source.scalars[id], scalar, masked, target.kernel()))
         scalar.mask = -1;
     }
     if (scalar.kind == ScalarKind::Index)
-      scalar.index = narrowed(target.kernel(), how.mask, scalar.index);
+      scalar.index = simplify_under_mask(target.kernel(), how.mask, scalar.index);
     ids[id] = target.add(std::move(scalar));
   }
   return ids;

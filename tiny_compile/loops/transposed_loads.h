@@ -11,11 +11,11 @@ inline constexpr int64_t kSquare =
     128;  // elements of a side at most, and of a row of its array
 
 // The axis along which a load is contiguous while the last row axis strides; -1 for others.
-int turned_axis(const Kernel& kernel, const Scalar& load);
+int transposed_axis(const Kernel& kernel, const Scalar& load);
 
 // Loads that neighbouring columns (the last row axis) find far apart and neighbouring rows side
 // by side; empty where there are none, or squares would not help.
-std::vector<int> turned_loads(const Kernel& kernel);
+std::vector<int> transposed_loads(const Kernel& kernel);
 
 // Bytes of L2 that the squares of these loads take.
 int64_t bytes_of_squares(const Kernel& kernel);

@@ -4,7 +4,7 @@
 //
 //   4 threads, 64 units   0..15 | 16..31 | 32..47 | 48..63   piece by piece, one unit at a time
 //   the second is slow          | 16..24 |                   25..31 go to whoever asks first
-#include "tiny_compile/runtime/shares.h"
+#include "tiny_compile/runtime/work_stealing.h"
 
 #include <omp.h>  // clang has it in a package of its own: libomp-dev, libomp-16-dev
 #include <unistd.h>
@@ -35,7 +35,7 @@ int threads_for(const KernelEntry& kernel) {
 }
 
 // Pieces, and shares that are as long, are multiples of what a call does together.
-Shares::Shares(const KernelEntry& kernel, int threads) : shares_(static_cast<size_t>(threads)) {
+WorkStealing::WorkStealing(const KernelEntry& kernel, int threads) : shares_(static_cast<size_t>(threads)) {
   const int64_t units = kernel.units.constant(), together = kernel.at_once;
   const int64_t least =
       std::max(kernel.grain.constant(), ceil_divide(units, threads * kPieces));
@@ -48,7 +48,7 @@ Shares::Shares(const KernelEntry& kernel, int threads) : shares_(static_cast<siz
   }
 }
 
-std::optional<Shares::Piece> Shares::take(int thread) {
+std::optional<WorkStealing::Piece> WorkStealing::take(int thread) {
   for (size_t k = 0; k < shares_.size(); k++) {
     Share& share = shares_[(static_cast<size_t>(thread) + k) % shares_.size()];
     if (share.next >= share.end) continue;

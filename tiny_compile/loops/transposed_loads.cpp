@@ -1,7 +1,7 @@
 // Which loads have neighbours side by side along another axis than the last?
 //
 //   out[i0*4096 + i1] = x[i1*4096 + i0] + y[i0*4096 + i1]   =>   that of x, along i0
-#include "tiny_compile/loops/turned_loads.h"
+#include "tiny_compile/loops/transposed_loads.h"
 
 #include "tiny_compile/loops/axes.h"
 
@@ -12,7 +12,7 @@ constexpr int64_t kLeast = 16;  // shorter axes are not worth it
 
 }  // namespace
 
-int turned_axis(const Kernel& kernel, const Scalar& load) {
+int transposed_axis(const Kernel& kernel, const Scalar& load) {
   if (!is_plain(load)) return -1;
   const Axis& across = kernel.axes[kernel.rows - 1];
   const Expr stride = stride_of(load.index, across);
@@ -26,14 +26,14 @@ int turned_axis(const Kernel& kernel, const Scalar& load) {
   return -1;
 }
 
-std::vector<int> turned_loads(const Kernel& kernel) {
+std::vector<int> transposed_loads(const Kernel& kernel) {
   std::vector<int> loads;
   int axis = -1;
   if (kernel.rows < 2 || kernel.axes[kernel.rows - 1].extent.bounds().high < kLeast) return {};
   for (size_t id = 0; id < kernel.scalars.size(); id++) {
-    const int turned = turned_axis(kernel, kernel.scalars[id]);
-    if (turned < 0 || (axis >= 0 && turned != axis)) continue;  // one axis a kernel
-    axis = turned;
+    const int transposed = transposed_axis(kernel, kernel.scalars[id]);
+    if (transposed < 0 || (axis >= 0 && transposed != axis)) continue;  // one axis a kernel
+    axis = transposed;
     loads.push_back(static_cast<int>(id));
   }
   if (axis < 0 || kernel.axes[axis].extent.bounds().high < kLeast) return {};
@@ -42,13 +42,13 @@ std::vector<int> turned_loads(const Kernel& kernel) {
 
 int64_t bytes_of_squares(const Kernel& kernel) {
   int64_t bytes = 0;
-  for (int load : turned_loads(kernel))
+  for (int load : transposed_loads(kernel))
     bytes += kSquare * kSquare * static_cast<int64_t>(size_of(kernel.scalars[load].dtype));
   return bytes;
 }
 
 bool has_squares(const Kernel& kernel) {
-  return schedule_of(kernel).keep && !turned_loads(kernel).empty();
+  return schedule_of(kernel).keep && !transposed_loads(kernel).empty();
 }
 
 }  // namespace tiny_compile

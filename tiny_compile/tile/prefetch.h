@@ -8,8 +8,8 @@
 namespace tiny_compile {
 
 // Behind the loads of a pass over `k`, of which it needs these scalars: a lane asks for what the block
-// that comes schedule.ahead later has there, where a warp's elements lie side by side. Empty where
+// that comes schedule.prefetch later has there, where a warp's elements lie side by side. Empty where
 // nothing does.
-Body ask_ahead(const Lowering& l, const std::vector<int>& ids, const Share& k);
+Body ask_prefetch(const Lowering& l, const std::vector<int>& ids, const Share& k);
 
 }  // namespace tiny_compile

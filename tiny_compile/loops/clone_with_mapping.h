@@ -12,7 +12,7 @@ namespace tiny_compile {
 // one by one), while a long kernel is not copied again and again.
 inline constexpr size_t kMostCopied = 1000;
 
-struct Splice {
+struct ScalarMapping {
   Substitution axes;   // the source's axis symbols -> expressions in the target's
   int first_step = 0;  // a source register of step s becomes one of step first_step + s
   int mask = -1;       // loads happen only where this is true; elsewhere no result is asked for
@@ -24,8 +24,8 @@ struct Splice {
 
 // Copies the scalars marked in `wanted`, who must mark what these need as well (an empty list means
 // all). Returns the target's id of each source scalar, -1 where it was not copied.
-std::vector<int> splice(const Kernel& source, const std::vector<bool>& wanted,
-                        const Splice& how, ScalarTable& target);
+std::vector<int> clone_with_mapping(const Kernel& source, const std::vector<bool>& wanted,
+                                    const ScalarMapping& how, ScalarTable& target);
 
 // The kernel without conditions that the loops decide, nor the masks and choices they make. (A GPU's
 // windows keep them: so one term looks like the next, which slides on from it.)

@@ -16,9 +16,9 @@ int threads_for(const KernelEntry& kernel);
 
 // A kernel's units for so many threads: each takes pieces of a share of its own, then of the
 // others'.
-class Shares {
+class WorkStealing {
  public:
-  Shares(const KernelEntry& kernel, int threads);
+  WorkStealing(const KernelEntry& kernel, int threads);
 
   struct Piece {
     int64_t begin, end;

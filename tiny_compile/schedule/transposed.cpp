@@ -8,7 +8,7 @@
 //
 // A tile's sides are pieces of 256 bytes (halves: 128), which memory reads faster than shorter ones. A row of
 // 65 keeps a column's elements in different banks.
-#include "tiny_compile/schedule/turned.h"
+#include "tiny_compile/schedule/transposed.h"
 
 #include <algorithm>
 #include <numeric>
@@ -66,9 +66,9 @@ int across_axis(const Kernel& kernel, const std::vector<int>& loops) {
   return -1;
 }
 
-// The last axes as loops, and the rows' last the one that is turned.
-Kernel as_rows(Kernel kernel, int turned, const std::vector<int>& loops) {
-  std::rotate(kernel.axes.begin() + turned, kernel.axes.begin() + turned + 1,
+// The last axes as loops, and the rows' last the one that is transposed.
+Kernel as_rows(Kernel kernel, int transposed, const std::vector<int>& loops) {
+  std::rotate(kernel.axes.begin() + transposed, kernel.axes.begin() + transposed + 1,
               kernel.axes.begin() + loops[0]);
   kernel.rows = loops[0];
   for (Step& step : kernel.steps) step.inner = loops;
@@ -168,7 +168,7 @@ std::optional<Kernel> for_sizes_from_one(const Program& program, Kernel rows) {
 
 }  // namespace
 
-std::optional<Kernel> turned(const Program& program, const Kernel& kernel) {
+std::optional<Kernel> transposed(const Program& program, const Kernel& kernel) {
   if (program.target != Target::Cuda || kernel.rows < 2 || is_sequential(kernel) ||
       row_count(kernel).is_constant(0))
     return std::nullopt;
