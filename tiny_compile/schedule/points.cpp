@@ -222,10 +222,13 @@ Schedule with_parts(const Program& program, Kernel kernel, Schedule schedule) {
   return schedule;
 }
 
-// Where every thread that the GPU holds has a pack in each of the slabs.
+// Where every thread that the GPU holds has a pack in each of the slabs, and a pack alone has too little under way:
+// what is read element by element is much asked for little. (H200, 55 draws of pictures, windows, pads and mirrored
+// rows: .73 to 1.06 of the time, .96 in the geometric mean.)
 bool wants_slabs(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
-  const bool wants_some = !packs.chosen.empty() || is_heavy(program.machine, kernel);
+  const bool wants_some = !packs.chosen.empty() || is_heavy(program.machine, kernel) ||
+                          !windows_of(program, kernel, static_cast<int>(packs.vector)).empty();
   return wants_some &&
          packs.count.constant() / packs.vector >= kSlabs * threads_to_fill(program.machine);
 }
