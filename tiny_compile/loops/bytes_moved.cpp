@@ -35,6 +35,7 @@ struct Access {
 Access access_of(const Kernel& kernel, const Expr& index, int64_t points, int64_t size) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // coefficient, extent
   int64_t constant = 0;
+  std::string chosen;  // the index, where data chooses some of it: at most one element a point
   for (const Term& term : terms(index)) {
     if (term.factor.is_constant()) {
       constant = term.coefficient;
@@ -42,11 +43,16 @@ Access access_of(const Kernel& kernel, const Expr& index, int64_t points, int64_
     }
     auto is_axis = [&](const Axis& axis) { return term.factor == axis.symbol(); };
     const auto axis = std::find_if(kernel.axes.begin(), kernel.axes.end(), is_axis);
-    const Interval bounds = index.bounds();
-    if (axis == kernel.axes.end())  // indirect, divided, ...: at most one element a point
+    const Interval bounds = index.bounds(), own = term.factor.bounds();
+    if (axis != kernel.axes.end()) {
+      steps.push_back({std::abs(term.coefficient), axis->extent.bounds().high});
+    } else if (term.factor.kind() == ExprKind::Symbol) {
+      steps.push_back({std::abs(term.coefficient), own.high - own.low + 1});
+      chosen = index.str();
+    } else {  // divided, ..: likewise
       return {index.str(),
               std::min({points, size, std::max<int64_t>(0, bounds.high - bounds.low + 1)})};
-    steps.push_back({std::abs(term.coefficient), axis->extent.bounds().high});
+    }
   }
   std::sort(steps.begin(), steps.end());
   Reach reach;
@@ -55,6 +61,7 @@ Access access_of(const Kernel& kernel, const Expr& index, int64_t points, int64_
     reach = widen(reach, coefficient, extent);
     shape += tiny_compile::str(" ", coefficient, ":", extent);
   }
+  if (!chosen.empty()) return {chosen, std::min({reach.count, points, size})};
   return {shape, std::min(reach.count, size)};
 }
 
