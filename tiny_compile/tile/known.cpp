@@ -292,7 +292,11 @@ bool Known::is_within(const Expr& index, const Expr& count) const {
     return std::all_of(parts.begin(), parts.end(), is_low) &&
            std::any_of(parts.begin(), parts.end(), is_high);
   const Expr value = in_threads(index);
-  return are_at_least_zero({value, count - value - 1});
+  if (are_at_least_zero({value, count - value - 1})) return true;
+  // a/d < n where a < n*d
+  return index.kind() == ExprKind::FloorDiv && index.operands()[1].is_constant() &&
+         index.operands()[1].constant() > 0 &&
+         is_within(index.operands()[0], count * index.operands()[1]);
 }
 
 bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
