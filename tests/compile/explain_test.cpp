@@ -169,7 +169,7 @@ TEST_CASE("a rung for eager and for each stage, each with its numbers", "[explai
     CHECK(same_bits(rung.outputs.at(0), gelu(inputs[0] + inputs[1])));
   }
   CHECK(join(stages, " ") ==
-        "eager simplify fold cse dce lower fuse schedule plan_memory tile emit");
+        "eager simplify fold cse dce lower fuse fold_columns schedule plan_memory tile emit");
   CHECK(said.rungs[0].launches == 2);
   CHECK(said.rungs[0].bytes == 4 * (64 + 4 * 320));  // between them a temporary, twice
   CHECK(said.rungs.back().launches == 1);
@@ -266,7 +266,7 @@ TEST_CASE("a program climbs from where it stands, and its inputs are checked", "
   const Explanation said = explain(program, inputs, default_pipeline(), 0);
   std::vector<std::string> stages;
   for (const Rung& rung : said.rungs) stages.push_back(rung.stage);
-  CHECK(join(stages, ", ") == "as given, fuse, schedule, plan_memory, tile, emit");
+  CHECK(join(stages, ", ") == "as given, fuse, fold_columns, schedule, plan_memory, tile, emit");
   CHECK(said.rungs.front().launches == 2);
   CHECK(said.rungs.back().launches == 1);
   CHECK(same_bits(said.rungs.back().outputs.at(0), gelu(inputs[0] + inputs[1])));

@@ -27,8 +27,8 @@ std::vector<std::string> names_of(const Pipeline& pipeline) {
 }
 
 using Names = std::vector<std::string>;
-const Names kDefault = {"simplify", "fold",     "cse",         "dce",  "lower",
-                        "fuse",     "schedule", "plan_memory", "tile", "emit"};
+const Names kDefault = {"simplify",     "fold",     "cse",         "dce",  "lower", "fuse",
+                        "fold_columns", "schedule", "plan_memory", "tile", "emit"};
 
 Graph softmax_graph() {
   return parse_graph(R"(graph soft(%0 x: f32[3,70]) {
@@ -73,9 +73,10 @@ TEST_CASE("until cuts behind a stage, insert_after puts one there", "[pipeline]"
 TEST_CASE("a stage that is not there is named, with those that are", "[pipeline]") {
   const Pipeline pipeline = default_pipeline();
   const auto check = [](const std::string& message) {
-    CHECK_THAT(message,
-               ContainsSubstring("no stage 'fuze'") &&
-                   ContainsSubstring("simplify, fold, cse, dce, lower, fuse, schedule"));
+    CHECK_THAT(
+        message,
+        ContainsSubstring("no stage 'fuze'") &&
+            ContainsSubstring("simplify, fold, cse, dce, lower, fuse, fold_columns, schedule"));
   };
   check(message_of([&] { until(pipeline, "fuze"); }));
   check(message_of([&] { insert_after(pipeline, "fuze", {"x", GraphPass(same_graph)}); }));

@@ -32,7 +32,7 @@ constexpr Option kOptions[] = {
      "a number for a symbolic size; may be repeated"},
     {"symbolic", "", "run", "compiled for any sizes; those of --size are this call's"},
     {"until", "=STAGE", kStaged,
-     "stop after simplify fold cse dce lower fuse schedule plan_memory tile emit"},
+     "stop after simplify fold cse dce lower fuse fold_columns schedule plan_memory tile emit"},
     {"passes", "=a,b,c", kStaged, "only these stages (lower, tile and emit are implied)"},
     {"target", "=cpp|cuda", "print emit layout", "for which back end (cpp; layout: cuda)"},
     {"machine", "=h200|a100|cpu:16", "print run emit explain bench layout",
