@@ -15,6 +15,7 @@
 # make notebooks    runs notebooks/ and stores their outputs; make check-notebooks compares
 # make check-exercises  every exercise's start, solution and wrong answers
 # make size         lines a module; fails above the limit
+# make executed     which modules README's softmax on the CPU runs through, by gcov; WRITE=1 puts the list into the map
 # make format       clang-format in place; make check-format only looks
 # make check-tidy   clang-tidy's rules (.clang-tidy), where it is installed; FILES= some sources
 # make docs         the headers as an API reference, build/docs/html/index.html, by Doxygen
@@ -41,7 +42,7 @@ MAKEFLAGS += --no-builtin-rules
 N ?= 1000
 SLOWEST ?= 0
 PREFIX ?= /usr/local
-OPT ?= $(if $(SANITIZE),-O1,-O2)
+OPT ?= $(if $(COVERAGE),-O0 --coverage,$(if $(SANITIZE),-O1,-O2))
 WERROR ?= -Werror
 VERSION := 0.1.0
 
@@ -59,6 +60,9 @@ FLAGS += $(SANITIZERS) -fno-omit-frame-pointer -g1 \
 export TC_CXXFLAGS := $(SANITIZERS)  # generated code is checked as well
 export ASAN_OPTIONS := $(or $(ASAN_OPTIONS),detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1:protect_shadow_gap=0)
 export UBSAN_OPTIONS := $(or $(UBSAN_OPTIONS),print_stacktrace=1)
+endif
+ifdef COVERAGE
+BUILD := build-coverage
 endif
 INCLUDES := -I. -I$(BUILD)/generated
 SHOW = $(if $(V),,@echo '$(1) $(2)'; )
@@ -96,7 +100,7 @@ TEST_OBJECTS := $(call objects,$(TESTS) $(TEST_PARTS) $(SPEED_PARTS) $(MODELS_PA
   $(FUZZ_OBJECTS)
 PROGRAMS := $(if $(wildcard tiny_compile/cli/tc.cpp),$(BUILD)/tc)
 
-.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table speed models notebooks check-notebooks size format \
+.PHONY: all demo train sample shapes test fuzz bench bench-cpu bench-dots bench-gpu bench-table speed models notebooks check-notebooks size executed format \
   check-format check-tidy docs install check-install clean FORCE
 all: $(ARCHIVE) $(PROGRAMS)
 
@@ -246,6 +250,9 @@ check-notebooks: all
 
 size:
 	@.ci/size
+executed:
+	@$(MAKE) --no-print-directory COVERAGE=1 build-coverage/libtiny_compile.a
+	@CXX='$(CXX)' .ci/executed build-coverage $(if $(WRITE),--write)
 
 FORMATTED := $(filter-out %/mine.cpp,$(wildcard tiny_compile/*.h tiny_compile/*/*.h tiny_compile/*/*.cpp tests/*.h \
   tests/*.cpp tests/*/*.h tests/*/*.cpp lessons/*/*.h lessons/*/*.cpp lessons/*/*/*.h lessons/*/*/*.cpp))
