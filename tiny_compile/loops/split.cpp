@@ -21,6 +21,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kLongRow = 16 * kChunk, kLongColumn = 4 * kChunk;
+constexpr int64_t kLongExponentialsDown = 2 * kChunk;
 constexpr int64_t kLongExponentials = 48 * kChunk, kLongPlaces = 24 * kChunk;  // of rows
 constexpr int64_t kMostResultChunks = 4, kLeastTogether = 16;                  // of Pieces
 
@@ -367,12 +368,14 @@ bool can_split(const Program& program, const Kernel& kernel) {
   // A CPU would ask of each element of a part of a chunk whether it is there.
   const bool columns =
       are_columns(kernel) && (program.target == Target::Cuda || count % kChunk == 0);
-  if (columns) return rows < many_rows(program.machine, true) && count >= kLongColumn;
-  // What a row has two results of reads it once either way, and is done by several blocks.
+  // What has two results is read once either way, and held by the blocks of a cluster: of rows better,
+  // unless they are few and long, of columns worse.
   const bool gpu = program.target == Target::Cuda,
-             sums = gpu && has_reduction(kernel, Op::sum_exp);
-  const bool places =
-      gpu && (has_reduction(kernel, Op::argmax) || has_reduction(kernel, Op::argmin));
+             sums = gpu && has_reduction(kernel, Op::sum_exp),
+             places = gpu &&
+                      (has_reduction(kernel, Op::argmax) || has_reduction(kernel, Op::argmin));
+  if (columns && sums) return count >= kLongExponentialsDown;
+  if (columns) return rows < many_rows(program.machine, true) && count >= kLongColumn;
   return rows < (sums ? blocks_to_fill(program.machine) : many_rows(program.machine, false)) &&
          count >= (sums     ? kLongExponentials
                    : places ? kLongPlaces

@@ -22,6 +22,7 @@
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/order_updates.h"
 #include "tiny_compile/loops/part_scans.h"
+#include "tiny_compile/loops/part_sweeps.h"
 #include "tiny_compile/loops/scan_shape.h"
 #include "tiny_compile/loops/short_sums.h"
 #include "tiny_compile/loops/shorten_sorts.h"
@@ -211,18 +212,30 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   return schedule;
 }
 
+// Whether its sweeps are better off as kernels: where columns are read twice rather than held, and where no
+// layout suits them all, so that a thread would do each row alone.
+bool wants_sweeps_apart(const Program& program, const Kernel& kernel) {
+  if (!can_part_sweeps(program, kernel)) return false;
+  if (is_worth_reading_twice(kernel)) return true;
+  return has_many_elements(kernel) &&
+         choose(program, order_rows(kernel)).strategy != Strategy::Layouts;
+}
+
 // What it is run as, in order: itself, or the parts that it is split into, whose buffers the
 // program gets. `alone`: no other kernel is part of its launch.
 std::vector<Kernel> parts_of(Program& program, const Kernel& kernel, bool alone) {
   if (alone && can_split_dot(program, kernel)) return split_dot(program, kernel);
   if (alone && can_split(program, kernel)) return split_reduction(program, kernel);
   if (can_split_scan(program, kernel)) return split_scan(program, kernel);
-  if (can_part_scans(program, kernel)) {
+  const auto parts_of_all = [&](const std::vector<Kernel>& kernels) {
     std::vector<Kernel> parts;
-    for (const Kernel& own : part_scans(program, kernel))
+    for (const Kernel& own : kernels)
       for (Kernel& part : parts_of(program, own, true)) parts.push_back(std::move(part));
     return parts;
-  }
+  };
+  if (can_part_scans(program, kernel)) return parts_of_all(part_scans(program, kernel));
+  if (alone && wants_sweeps_apart(program, kernel))
+    return parts_of_all(part_sweeps(program, kernel));
   if (can_split_sort(program, kernel)) return split_sort(program, kernel);
   const bool splits = can_split_scatter(program, kernel);
   if (can_order_updates(program, kernel) && (!splits || has_short_chains(kernel)))
