@@ -376,7 +376,7 @@ def go_ahead(options, directory):
     say(f"{options.processes} processes compile and check")
     began, running = time.monotonic(), []
     for k in range(options.processes):
-        words = [f"--prefetch={directory}", f"--part={k + 1}/{options.processes}",
+        words = [f"--ahead={directory}", f"--part={k + 1}/{options.processes}",
                  f"--record={directory}/part{k}.json", f"--budget={options.budget / 3}"]
         # Ours are compiled again when it is their turn, and that time is told.
         place = dict(os.environ, TC_CACHE_DIR=os.path.join(directory, "tiny_compile"),

@@ -158,9 +158,9 @@ inline std::string name_of(LibraryVector vector) {
 
 // The default, with all that the library can do.
 inline Pipeline library_pipeline(Matmul matmul) {
-  return with_library(
-      insert_after(default_pipeline(), "fuse", {"library_sums", ProgramPass(library_sums)}),
-      matmul);
+  return with_library(insert_after(default_pipeline(), "fold_columns",
+                                   {"library_sums", ProgramPass(library_sums)}),
+                      matmul);
 }
 
 struct ForLibrary {
@@ -174,7 +174,7 @@ struct ForLibrary {
 inline ForLibrary for_library(const Graph& graph, const std::vector<Tensor>& inputs,
                               Matmul matmul = Matmul::Library) {
   const Pipeline pipeline = until(library_pipeline(matmul), "plan_memory");
-  const Program program = run_pipeline(pipeline, graph, true).program;
+  const Program program = run_pipeline(pipeline, graph, true, Target::Cuda).program;
   REQUIRE(parse_program(print(program)) == program);
   const std::vector<Tensor> want = interpret(graph, inputs), got = interpret(program, inputs);
   for (size_t k = 0; k < want.size(); k++) REQUIRE(same_bits(want[k], got[k]));

@@ -465,7 +465,8 @@ TEST_CASE("on a GPU: gelu' and the gradients of biases", "[cublaslt][gpu]") {
 TEST_CASE("on a GPU: gradients of inputs that lie anywhere", "[cublaslt][gpu]") {
   NEEDS_CUBLASLT;
   CompileOptions usual, with_sums;
-  with_sums.pipeline = insert_after(with_sums.pipeline, "fuse", {"library_sums", library_sums});
+  with_sums.pipeline =
+      insert_after(with_sums.pipeline, "fold_columns", {"library_sums", library_sums});
   for (const CompileOptions& options : {usual, with_sums}) {
     auto compiled = compile(
         [](Tensor x, Tensor z, Tensor v, Tensor dy, Tensor h, Tensor other) {

@@ -22,7 +22,7 @@ std::optional<ColumnSums> column_sums(const Program& program, const Kernel& kern
 LibraryMatch with_sums(const Program& program, const LibraryMatmul& product,
                        const ColumnSums& sums);
 
-// A stage behind fuse, not in the default pipeline (tests/bench/NOTES.md says what it costs). Sums
+// A stage behind fold_columns, not in the default pipeline (tests/bench/NOTES.md says what it costs). Sums
 // that the library can make beside a product get into its launch, behind it: `launch matmul_4,
 // sum_5`. Neither is another kernel for that.
 Program library_sums(const Program& program);
