@@ -25,173 +25,173 @@ namespace {
 
 constexpr int64_t kRun = 32;  // updates that are looked through at once
 
-class RowUpdates {
- public:
-  RowUpdates(RowTile& r, int number)
-      : r_(r), step_(r.kernel.steps[number]), wanted_(wanted_by(r, {&step_})) {}
-
-  Body lower() {
-    Body body = define_within(r_, wanted_, shared_scope(r_), r_.defined);
-    const Expr count = inner_count(r_.kernel, step_);
-    if (goes_in_chunks(r_.kernel, step_)) {
-      append(body, in_chunks(count));
-    } else {
-      const Expr e = r_.index("e", count);
-      body.push_back(for_range(e.name(), count, 0, count,
-                               element(e, [&](Body& body) { append(body, one()); })));
-    }
-    mark_kept(r_, wanted_);
-    return body;
-  }
-
- private:
-  Body element(const Expr& e, const AddToBody& each, const AddToBody& shared = nullptr) {
-    return at_element({r_, step_, step_.dtype, inner_count(r_.kernel, step_), wanted_}, e, each,
-                      shared);
-  }
-
-  Body one() const {
-    Body body = {update(step_.op, step_.buffer, step_.index, step_.limit, r_.ids[step_.rhs],
-                        r_.ids[step_.value])};
-    if (step_.mask < 0) return body;
-    return {if_true(r_.ids[step_.mask], std::move(body))};
-  }
-
-  Body in_chunks(const Expr& count) {
-    const Expr first = min(count, kChunk), l = r_.index("e", kChunk);
-    const Expr chunks = ceil_div(count, kChunk), c = r_.index("c", chunks);
-    Body body = {for_range(l.name(), kChunk, 0, first,
-                           element(l, [&](Body& body) { append(body, one()); }))};
-    body.push_back(for_range(c.name(), chunks, 1, chunks, chunk(count, c)));
-    return body;
-  }
-
-  Body chunk(const Expr& count, const Expr& c) {
-    return r_.is_alone() ? found_chunk(count, c) : summed_chunk(count, c);
-  }
-
-  // A thread of a GPU has no room for the partial results: from the first update of a place on it looks
-  // for the others.
-  Body found_chunk(const Expr& count, const Expr& c) {
-    const DType dtype = r_.program.buffers[step_.buffer].type.dtype;
-    const Found f{scratch(r_, "is_first", DType::boolean, 1),
-                  scratch(r_, "here", DType::i64, 1),
-                  scratch(r_, str("part_", dtype), dtype, 1),
-                  c,
-                  r_.index("e", kChunk),
-                  r_.index("left", kChunk + 1)};
-    const auto each = [&](Body& body) {
-      const int place = chosen_place(body, r_.ids),
-                none = add_constant(r_.tile, Literal::of_integer(DType::i64, -1));
-      body.push_back(set(f.here, 0, place));
-      body.push_back(set(f.part, 0, r_.ids[step_.value]));
-      body.push_back(
-          set(f.first, 0, computed(r_.tile, body, Op::ne, DType::boolean, {place, none})));
-      body.push_back(look_before(f));
-      Body first = {add_behind(f)};
-      const int sum = read_back(r_, first, f.part, 0);
-      first.push_back(update(step_.op, step_.buffer, step_.index, step_.limit, place, sum));
-      body.push_back(if_true(read_back(r_, body, f.first, 0), std::move(first)));
-    };
-    return {let(f.left.name(), kChunk + 1, min(max(count - c * kChunk, 0), kChunk)),
-            for_range(f.e.name(), kChunk, 0, f.left, element(c * kChunk + f.e, each))};
-  }
-
-  // Of an update: whether it is the first of its place, which place, and what comes there.
-  struct Found {
-    int first, here, part;  // arrays
-    Expr c, e, left;        // the chunk, which of its updates, and how many these are
-  };
-
-  // each(body, what `op` says of update k's place and this one's, update k's value)
-  Statement others(const Found& f, Op op, const Expr& from, const Expr& to,
-                   const std::function<void(Body&, int, int)>& each) {
-    const Expr k = r_.index("k", kChunk), flat = f.c * kChunk + k;
-    RowElement e = element_at(r_, wanted_, {{}, r_.ids, r_.defined},
-                              {flat, unflatten(r_.kernel, step_.inner, flat)});
-    const int place = chosen_place(e.body, e.ids), own = read_back(r_, e.body, f.here, 0);
-    each(e.body, computed(r_.tile, e.body, op, DType::boolean, {place, own}),
-         e.ids[step_.value]);
-    return for_range(k.name(), kChunk, from, to, std::move(e.body));
-  }
-
-  // As long as there is none before it.
-  Statement look_before(const Found& f) {
-    const Expr run = r_.index("run", kChunk / kRun), begin = run * kRun;
-    Body some = {
-        others(f, Op::ne, begin, min(begin + kRun, f.e), [&](Body& body, int differs, int) {
-          const int still = read_back(r_, body, f.first, 0);
-          const int is =
-              computed(r_.tile, body, Op::bitwise_and, DType::boolean, {still, differs});
-          body.push_back(set(f.first, 0, is));
-        })};
-    Body asked;
-    const int still = read_back(r_, asked, f.first, 0);
-    asked.push_back(if_true(still, std::move(some)));
-    return for_range(run.name(), kChunk / kRun, 0, ceil_div(f.e, kRun), std::move(asked));
-  }
-
-  Statement add_behind(const Found& f) {
-    const DType dtype = r_.tile.arrays[f.part].dtype;
-    return others(f, Op::eq, f.e + 1, f.left, [&](Body& body, int same, int value) {
-      Body more;
-      const int so_far = read_back(r_, more, f.part, 0);
-      more.push_back(
-          set(f.part, 0, computed(r_.tile, more, *combiner(step_.op), dtype, {so_far, value})));
-      body.push_back(if_true(same, std::move(more)));
-    });
-  }
-
-  Body summed_chunk(const Expr& count, const Expr& c) {
-    const DType dtype = r_.program.buffers[step_.buffer].type.dtype;
-    const int64_t width = r_.lanes ? r_.lanes->most : 1;
-    const int chosen = add_array(r_.tile, {str("chosen", r_.tile.arrays.size()), DType::i64,
-                                           kChunk, Space::L1}),
-              values = add_array(r_.tile, {str("values", r_.tile.arrays.size()), dtype,
-                                           kChunk * width, Space::L1});
-    const Expr left = r_.index("left", kChunk + 1), l = r_.index("e", kChunk);
-    const auto put = [&](Body& body) {
-      body.push_back(set(values, own_place(r_, l), r_.ids[step_.value]));
-    };
-    const auto choose = [&](Body& body) {
-      const int place = chosen_place(body, r_.ids);
-      body.push_back(set(chosen, l, place));
-    };
-    Statement all = update(step_.op, step_.buffer, step_.index, step_.limit, chosen, -1);
-    all.kind = StatementKind::UpdateAll;
-    all.array = values;
-    all.left = left;
-    all.width = static_cast<int>(width);
-    all.from = 1;
-    if (r_.lanes) {
-      all.from = r_.lanes->stop - r_.lanes->start;
-      all.index = substitute(all.index, {{r_.lanes->axis.name, r_.lanes->start}});
-    }
-    return {let(left.name(), kChunk + 1, min(max(count - c * kChunk, 0), kChunk)),
-            for_range(l.name(), kChunk, 0, left, element(c * kChunk + l, put, choose)), all};
-  }
-
-  // The place of an element with these scalars; where the mask is false -1; the first that is none for all
-  // below 0.
-  int chosen_place(Body& body, const std::vector<int>& ids) {
-    const auto number = [&](const Expr& value) { return as_data(r_.tile, body, value); };
-    const int beyond = number(step_.limit);
-    int place = ids[step_.rhs];
-    const int below = computed(r_.tile, body, Op::lt, DType::boolean, {place, number(0)});
-    place = computed(r_.tile, body, Op::where, DType::i64, {below, beyond, place});
-    if (step_.mask >= 0)
-      place =
-          computed(r_.tile, body, Op::where, DType::i64, {ids[step_.mask], place, number(-1)});
-    return place;
-  }
-
-  RowTile& r_;
-  const Step& step_;
-  const std::vector<int> wanted_;
+// The updates of a step, and the scalars that they need.
+struct Updates {
+  RowTile& r;
+  const Step& step;
+  const std::vector<int> wanted;
 };
+
+Body element(const Updates& u, const Expr& e, const AddToBody& each,
+             const AddToBody& shared = nullptr) {
+  return at_element({u.r, u.step, u.step.dtype, inner_count(u.r.kernel, u.step), u.wanted}, e,
+                    each, shared);
+}
+
+Body one(const Updates& u) {
+  Body body = {update(u.step.op, u.step.buffer, u.step.index, u.step.limit, u.r.ids[u.step.rhs],
+                      u.r.ids[u.step.value])};
+  if (u.step.mask < 0) return body;
+  return {if_true(u.r.ids[u.step.mask], std::move(body))};
+}
+
+// The place of an element with these scalars; where the mask is false -1; the first that is none for all
+// below 0.
+int chosen_place(const Updates& u, Body& body, const std::vector<int>& ids) {
+  const auto number = [&](const Expr& value) { return as_data(u.r.tile, body, value); };
+  const int beyond = number(u.step.limit);
+  int place = ids[u.step.rhs];
+  const int below = computed(u.r.tile, body, Op::lt, DType::boolean, {place, number(0)});
+  place = computed(u.r.tile, body, Op::where, DType::i64, {below, beyond, place});
+  if (u.step.mask >= 0)
+    place =
+        computed(u.r.tile, body, Op::where, DType::i64, {ids[u.step.mask], place, number(-1)});
+  return place;
+}
+
+// --- a chunk, by looking for others ----------------------------------------------------------
+// A thread of a GPU has no room for the partial results: from the first update of a place on it looks for the others.
+
+// Of an update: whether it is the first of its place, which place, and what comes there.
+struct Found {
+  int first, here, part;  // arrays
+  Expr c, e, left;        // the chunk, which of its updates, and how many these are
+};
+
+// each(body, what `op` says of update k's place and this one's, update k's value)
+Statement others(const Updates& u, const Found& f, Op op, const Expr& from, const Expr& to,
+                 const std::function<void(Body&, int, int)>& each) {
+  const Expr k = u.r.index("k", kChunk), flat = f.c * kChunk + k;
+  RowElement e = element_at(u.r, u.wanted, {{}, u.r.ids, u.r.defined},
+                            {flat, unflatten(u.r.kernel, u.step.inner, flat)});
+  const int place = chosen_place(u, e.body, e.ids), own = read_back(u.r, e.body, f.here, 0);
+  each(e.body, computed(u.r.tile, e.body, op, DType::boolean, {place, own}),
+       e.ids[u.step.value]);
+  return for_range(k.name(), kChunk, from, to, std::move(e.body));
+}
+
+// As long as there is none before it.
+Statement look_before(const Updates& u, const Found& f) {
+  const Expr run = u.r.index("run", kChunk / kRun), begin = run * kRun;
+  Body some = {
+      others(u, f, Op::ne, begin, min(begin + kRun, f.e), [&](Body& body, int differs, int) {
+        const int still = read_back(u.r, body, f.first, 0);
+        const int is =
+            computed(u.r.tile, body, Op::bitwise_and, DType::boolean, {still, differs});
+        body.push_back(set(f.first, 0, is));
+      })};
+  Body asked;
+  const int still = read_back(u.r, asked, f.first, 0);
+  asked.push_back(if_true(still, std::move(some)));
+  return for_range(run.name(), kChunk / kRun, 0, ceil_div(f.e, kRun), std::move(asked));
+}
+
+Statement add_behind(const Updates& u, const Found& f) {
+  const DType dtype = u.r.tile.arrays[f.part].dtype;
+  return others(u, f, Op::eq, f.e + 1, f.left, [&](Body& body, int same, int value) {
+    Body more;
+    const int so_far = read_back(u.r, more, f.part, 0);
+    more.push_back(
+        set(f.part, 0, computed(u.r.tile, more, *combiner(u.step.op), dtype, {so_far, value})));
+    body.push_back(if_true(same, std::move(more)));
+  });
+}
+
+Body found_chunk(const Updates& u, const Expr& count, const Expr& c) {
+  const DType dtype = u.r.program.buffers[u.step.buffer].type.dtype;
+  const Found f{scratch(u.r, "is_first", DType::boolean, 1),
+                scratch(u.r, "here", DType::i64, 1),
+                scratch(u.r, str("part_", dtype), dtype, 1),
+                c,
+                u.r.index("e", kChunk),
+                u.r.index("left", kChunk + 1)};
+  const auto each = [&](Body& body) {
+    const int place = chosen_place(u, body, u.r.ids),
+              none = add_constant(u.r.tile, Literal::of_integer(DType::i64, -1));
+    body.push_back(set(f.here, 0, place));
+    body.push_back(set(f.part, 0, u.r.ids[u.step.value]));
+    body.push_back(
+        set(f.first, 0, computed(u.r.tile, body, Op::ne, DType::boolean, {place, none})));
+    body.push_back(look_before(u, f));
+    Body first = {add_behind(u, f)};
+    const int sum = read_back(u.r, first, f.part, 0);
+    first.push_back(update(u.step.op, u.step.buffer, u.step.index, u.step.limit, place, sum));
+    body.push_back(if_true(read_back(u.r, body, f.first, 0), std::move(first)));
+  };
+  return {let(f.left.name(), kChunk + 1, min(max(count - c * kChunk, 0), kChunk)),
+          for_range(f.e.name(), kChunk, 0, f.left, element(u, c * kChunk + f.e, each))};
+}
+
+// --- a chunk, by an array of partial results -------------------------------------------------
+
+Body summed_chunk(const Updates& u, const Expr& count, const Expr& c) {
+  const DType dtype = u.r.program.buffers[u.step.buffer].type.dtype;
+  const int64_t width = u.r.lanes ? u.r.lanes->most : 1;
+  const int chosen = add_array(u.r.tile, {str("chosen", u.r.tile.arrays.size()), DType::i64,
+                                          kChunk, Space::L1}),
+            values = add_array(u.r.tile, {str("values", u.r.tile.arrays.size()), dtype,
+                                          kChunk * width, Space::L1});
+  const Expr left = u.r.index("left", kChunk + 1), l = u.r.index("e", kChunk);
+  const auto put = [&](Body& body) {
+    body.push_back(set(values, own_place(u.r, l), u.r.ids[u.step.value]));
+  };
+  const auto choose = [&](Body& body) {
+    const int place = chosen_place(u, body, u.r.ids);
+    body.push_back(set(chosen, l, place));
+  };
+  Statement all = update(u.step.op, u.step.buffer, u.step.index, u.step.limit, chosen, -1);
+  all.kind = StatementKind::UpdateAll;
+  all.array = values;
+  all.left = left;
+  all.width = static_cast<int>(width);
+  all.from = 1;
+  if (u.r.lanes) {
+    all.from = u.r.lanes->stop - u.r.lanes->start;
+    all.index = substitute(all.index, {{u.r.lanes->axis.name, u.r.lanes->start}});
+  }
+  return {let(left.name(), kChunk + 1, min(max(count - c * kChunk, 0), kChunk)),
+          for_range(l.name(), kChunk, 0, left, element(u, c * kChunk + l, put, choose)), all};
+}
+
+// --- all updates -----------------------------------------------------------------------------
+
+Body in_chunks(const Updates& u, const Expr& count) {
+  const Expr first = min(count, kChunk), l = u.r.index("e", kChunk);
+  const Expr chunks = ceil_div(count, kChunk), c = u.r.index("c", chunks);
+  Body body = {for_range(l.name(), kChunk, 0, first,
+                         element(u, l, [&](Body& body) { append(body, one(u)); }))};
+  body.push_back(
+      for_range(c.name(), chunks, 1, chunks,
+                u.r.is_alone() ? found_chunk(u, count, c) : summed_chunk(u, count, c)));
+  return body;
+}
 
 }  // namespace
 
-Body update_row(RowTile& r, int number) { return RowUpdates(r, number).lower(); }
+Body update_row(RowTile& r, int number) {
+  const Step& scatter = r.kernel.steps[number];
+  const Updates u{r, scatter, wanted_by(r, {&scatter})};
+  Body body = define_within(u.r, u.wanted, shared_scope(u.r), u.r.defined);
+  const Expr count = inner_count(u.r.kernel, u.step);
+  if (goes_in_chunks(u.r.kernel, u.step)) {
+    append(body, in_chunks(u, count));
+  } else {
+    const Expr e = u.r.index("e", count);
+    body.push_back(for_range(e.name(), count, 0, count,
+                             element(u, e, [&](Body& body) { append(body, one(u)); })));
+  }
+  mark_kept(u.r, u.wanted);
+  return body;
+}
 
 }  // namespace tiny_compile
