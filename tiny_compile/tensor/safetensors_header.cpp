@@ -23,35 +23,23 @@ std::string name_in_file(DType dtype) {
   return text;
 }
 
-class HeaderParser {
+std::string utf8_of(uint32_t code) {
+  if (code < 0x80) return std::string(1, static_cast<char>(code));
+  std::string tail;
+  uint32_t limit = 0x40;  // of what the first byte can hold
+  for (; code >= limit; limit = limit == 0x40 ? 0x20 : limit / 2, code >>= 6)
+    tail.insert(tail.begin(), static_cast<char>(0x80 | (code & 0x3F)));
+  return static_cast<char>(~(2 * limit - 1) | code) + tail;
+}
+
+// What the format takes of JSON; every function reads on from where the last one stopped.
+class HeaderReader {
  public:
-  HeaderParser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+  HeaderReader(std::string_view text, const std::string& path) : text_(text), path_(path) {}
 
-  std::vector<SafetensorsEntry> parse() {
-    std::vector<SafetensorsEntry> entries;
-    std::set<std::string> names;
-    expect('{');
-    list('}', [&] {
-      const std::string name = string();
-      if (!names.insert(name).second) refuse(str("'", name, "' stands in it twice"));
-      expect(':');
-      if (name == "__metadata__") return metadata();
-      entries.push_back(entry(name));
-    });
-    skip();
-    if (at_ < text_.size()) refuse("something follows its object");
-    return entries;
-  }
-
- private:
   [[noreturn]] void refuse(const std::string& why) const {
     fail(path_, ": byte ", at_, " of its header: ", why,
          "; the file is damaged or not of this format: save it again");
-  }
-  void skip() {
-    while (at_ < text_.size() &&
-           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
-      at_++;
   }
   bool accept(char c) {
     skip();
@@ -63,6 +51,12 @@ class HeaderParser {
     if (!accept(c)) refuse(str("'", c, "' is missing"));
   }
 
+  // Nothing but spaces is left.
+  void end() {
+    skip();
+    if (at_ < text_.size()) refuse("something follows its object");
+  }
+
   // Items between commas up to `close`.
   template <typename Item>
   void list(char close, Item item) {
@@ -70,11 +64,6 @@ class HeaderParser {
     do item();
     while (accept(','));
     expect(close);
-  }
-
-  char next() {
-    if (at_ == text_.size()) refuse("it is cut off");
-    return text_[at_++];
   }
 
   std::string string() {
@@ -89,6 +78,30 @@ class HeaderParser {
     }
     if (!is_utf8(result)) refuse("a string is no UTF-8");
     return result;
+  }
+
+  uint64_t number() {
+    skip();
+    uint64_t value = 0;
+    const size_t begin = at_;
+    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; at_++) {
+      value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
+      if (value > (uint64_t{1} << 60)) refuse("a number is too large");
+    }
+    if (at_ == begin || (text_[begin] == '0' && at_ > begin + 1)) refuse("a number is none");
+    return value;
+  }
+
+ private:
+  void skip() {
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      at_++;
+  }
+
+  char next() {
+    if (at_ == text_.size()) refuse("it is cut off");
+    return text_[at_++];
   }
 
   std::string escaped() {
@@ -119,76 +132,70 @@ class HeaderParser {
     return code;
   }
 
-  static std::string utf8_of(uint32_t code) {
-    if (code < 0x80) return std::string(1, static_cast<char>(code));
-    std::string tail;
-    uint32_t limit = 0x40;  // of what the first byte can hold
-    for (; code >= limit; limit = limit == 0x40 ? 0x20 : limit / 2, code >>= 6)
-      tail.insert(tail.begin(), static_cast<char>(0x80 | (code & 0x3F)));
-    return static_cast<char>(~(2 * limit - 1) | code) + tail;
-  }
-
-  uint64_t number() {
-    skip();
-    uint64_t value = 0;
-    const size_t begin = at_;
-    for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; at_++) {
-      value = value * 10 + static_cast<uint64_t>(text_[at_] - '0');
-      if (value > (uint64_t{1} << 60)) refuse("a number is too large");
-    }
-    if (at_ == begin || (text_[begin] == '0' && at_ > begin + 1)) refuse("a number is none");
-    return value;
-  }
-
-  void metadata() {
-    expect('{');
-    list('}', [&] {
-      string();
-      expect(':');
-      string();
-    });
-  }
-
-  SafetensorsEntry entry(const std::string& name) {
-    std::optional<DType> dtype;
-    std::optional<std::vector<uint64_t>> shape, offsets;
-    expect('{');
-    list('}', [&] {
-      const std::string key = string();
-      expect(':');
-      if (key == "dtype" && !dtype)
-        dtype = dtype_of_name(string());
-      else if (key == "shape" && !shape)
-        shape = numbers();
-      else if (key == "data_offsets" && !offsets)
-        offsets = numbers();
-      else
-        refuse(str("'", name, "' has '", key, "' twice, or no such entry is known"));
-    });
-    if (!dtype || !shape || !offsets || offsets->size() != 2)
-      refuse(str("'", name, "' lacks dtype, shape or two data_offsets"));
-    return {name, *dtype, Sizes(shape->begin(), shape->end()), offsets->at(0), offsets->at(1)};
-  }
-
-  DType dtype_of_name(const std::string& name) const {
-    for (int i = 0; i < kDTypeCount; i++) {
-      if (name == name_in_file(static_cast<DType>(i))) return static_cast<DType>(i);
-    }
-    refuse(str("element type '", name, "' is not one of ours"));
-  }
-
-  std::vector<uint64_t> numbers() {
-    std::vector<uint64_t> result;
-    expect('[');
-    list(']', [&] { result.push_back(number()); });
-    if (result.size() > 64) refuse("a shape of more than 64 axes");
-    return result;
-  }
-
   std::string_view text_;
   const std::string& path_;
   size_t at_ = 0;
 };
+
+DType dtype_of_name(const HeaderReader& reader, const std::string& name) {
+  for (int i = 0; i < kDTypeCount; i++) {
+    if (name == name_in_file(static_cast<DType>(i))) return static_cast<DType>(i);
+  }
+  reader.refuse(str("element type '", name, "' is not one of ours"));
+}
+
+std::vector<uint64_t> read_numbers(HeaderReader& reader) {
+  std::vector<uint64_t> result;
+  reader.expect('[');
+  reader.list(']', [&] { result.push_back(reader.number()); });
+  if (result.size() > 64) reader.refuse("a shape of more than 64 axes");
+  return result;
+}
+
+void skip_metadata(HeaderReader& reader) {
+  reader.expect('{');
+  reader.list('}', [&] {
+    reader.string();
+    reader.expect(':');
+    reader.string();
+  });
+}
+
+SafetensorsEntry read_entry(HeaderReader& reader, const std::string& name) {
+  std::optional<DType> dtype;
+  std::optional<std::vector<uint64_t>> shape, offsets;
+  reader.expect('{');
+  reader.list('}', [&] {
+    const std::string key = reader.string();
+    reader.expect(':');
+    if (key == "dtype" && !dtype)
+      dtype = dtype_of_name(reader, reader.string());
+    else if (key == "shape" && !shape)
+      shape = read_numbers(reader);
+    else if (key == "data_offsets" && !offsets)
+      offsets = read_numbers(reader);
+    else
+      reader.refuse(str("'", name, "' has '", key, "' twice, or no such entry is known"));
+  });
+  if (!dtype || !shape || !offsets || offsets->size() != 2)
+    reader.refuse(str("'", name, "' lacks dtype, shape or two data_offsets"));
+  return {name, *dtype, Sizes(shape->begin(), shape->end()), offsets->at(0), offsets->at(1)};
+}
+
+std::vector<SafetensorsEntry> read_entries(HeaderReader reader) {
+  std::vector<SafetensorsEntry> entries;
+  std::set<std::string> names;
+  reader.expect('{');
+  reader.list('}', [&] {
+    const std::string name = reader.string();
+    if (!names.insert(name).second) reader.refuse(str("'", name, "' stands in it twice"));
+    reader.expect(':');
+    if (name == "__metadata__") return skip_metadata(reader);
+    entries.push_back(read_entry(reader, name));
+  });
+  reader.end();
+  return entries;
+}
 
 uint64_t bytes_of_shape(const SafetensorsEntry& entry, const std::string& path) {
   try {
@@ -217,7 +224,7 @@ std::string quoted(const std::string& text) {
 
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view header,
                                                        const std::string& path) {
-  std::vector<SafetensorsEntry> entries = HeaderParser(header, path).parse();
+  std::vector<SafetensorsEntry> entries = read_entries({header, path});
   std::stable_sort(entries.begin(), entries.end(), [](const auto& lhs, const auto& rhs) {
     return std::pair(lhs.begin, lhs.end) < std::pair(rhs.begin, rhs.end);
   });
