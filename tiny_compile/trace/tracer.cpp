@@ -16,6 +16,23 @@
 #include "tiny_compile/graph/sizes.h"
 
 namespace tiny_compile {
+namespace {
+
+Type type_of(const Tensor& tensor) { return {tensor.dtype(), tensor.sizes().exprs()}; }
+
+std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
+
+// What is gone by now was the function's own.
+void check_variable(Captured& captured, const std::string& name) {
+  if (!captured.variable) return;
+  if (!captured.variable->exists()) captured.variable.reset();
+  if (captured.variable && (**captured.variable).handle() != captured.tensor.handle())
+    fail(name,
+         ": assigned to a tensor that it captured, which a compiled function would do once "
+         "and never again: return the new one instead");
+}
+
+}  // namespace
 
 class Trace {
  public:
@@ -103,7 +120,7 @@ class Trace {
     for (int output : graph_.outputs) ordered.outputs.push_back(ids[output]);
     ordered = substitute(ordered, sizes().known);
     verify(ordered);
-    for (Captured& captured : captured_) check_variable(captured);
+    for (Captured& captured : captured_) check_variable(captured, graph_.name);
     return {std::move(ordered), std::move(captured_), draws_, {}, std::move(own_sizes_.guards)};
   }
 
@@ -111,8 +128,6 @@ class Trace {
     const TensorData& data = tensor.info();
     return data.trace == this ? graph_[data.node].type : type_of(tensor);  // maybe a tuple
   }
-
-  static Type type_of(const Tensor& tensor) { return {tensor.dtype(), tensor.sizes().exprs()}; }
 
   // As the trace knows it by now: a size that was asked for is a number.
   void apply_known(Node& node, std::vector<Type>& operands) {
@@ -141,24 +156,12 @@ class Trace {
   }
 
  private:
-  static std::vector<Expr> exprs(const Sizes& sizes) { return {sizes.begin(), sizes.end()}; }
-
   int captured_from(int outer_node) {
     const auto [known, is_new] = outer_nodes_.try_emplace(outer_node);
     if (!is_new) return known->second;
     const Tensor tensor = outer_->handle(outer_node);
     captured_.push_back({tensor, {}});
     return known->second = add_input(tensor, str("w", captured_.size() - 1)).info().node;
-  }
-
-  // What is gone by now was the function's own.
-  void check_variable(Captured& captured) const {
-    if (!captured.variable) return;
-    if (!captured.variable->exists()) captured.variable.reset();
-    if (captured.variable && (**captured.variable).handle() != captured.tensor.handle())
-      fail(graph_.name,
-           ": assigned to a tensor that it captured, which a compiled function would do once "
-           "and never again: return the new one instead");
   }
 
   Graph graph_;
@@ -230,8 +233,7 @@ Tensor apply(Node node, std::span<const Tensor> operands, const Location& where)
   for (const Tensor& operand : operands) {
     if (!operand.defined())
       fail_at(node.where, str(info(node.op).name, ": an operand is an undefined tensor"));
-    types.push_back(current_trace ? current_trace->type_of_operand(operand)
-                                  : Trace::type_of(operand));
+    types.push_back(current_trace ? current_trace->type_of_operand(operand) : type_of(operand));
   }
   if (current_trace) current_trace->apply_known(node, types);
   try {
@@ -281,7 +283,7 @@ Traced trace(const TensorFunction& function, std::span<const Tensor> inputs,
   for (size_t i = 0; i < inputs.size(); i++)
     traced.push_back(trace.add_input(inputs[i], str("x", i)));
   Traced result = run_trace(trace, function, traced, name);
-  for (const Tensor& input : inputs) result.given.push_back(Trace::type_of(input));
+  for (const Tensor& input : inputs) result.given.push_back(type_of(input));
   return result;
 }
 
