@@ -66,168 +66,165 @@ Body store_of_row(const ScanTile& s, const ScanMoves& moves, int total) {
   return {if_less(s.g, 1, moves.points().where_row(std::move(stores)))};
 }
 
-class ScanLowering {
- public:
-  ScanLowering(const Program& program, const Kernel& kernel)
-      : s_(planned(program, kernel)),
-        running_(s_.tile, s_.scan, kernel.scalars[s_.scan.value].dtype, s_.shape.length),
-        moves_(s_, running_),
-        exchange_(s_, running_) {}
-
-  Tile lower() {
-    const ScanShape& shape = s_.shape;
-    add(moves_.begin());
-    stands_ = running_.array("stands", 1);
-    total_ = running_.array("total", 1);
-    add(running_.set(stands_, 0, running_.identity()));
-    if (!is_total() && s_.scan.rhs >= 0) add(start());
-    if (shape.tiles() > 1) {
-      groups_.emplace(running_, scan_levels(shape.length) - (shape.has_two_levels() ? 2 : 1));
-      add(groups_->begin(stands_));
-    }
-    add(moves_.ask(0));
-    const Expr t = shape.tiles() > 1 ? s_.index("t", shape.tiles()) : Expr(0);
-    Body tile = one_tile(t);
-    if (shape.tiles() > 1) tile = {for_each(t.name(), shape.tiles(), false, std::move(tile))};
-    add(std::move(tile));
-    if (is_total()) {
-      Body body;
-      const Stood all = shape.tiles() > 1 ? groups_->total(body, running_.identity())
-                                          : running_.read(body, total_, 0);
-      append(body, running_.set(total_, 0, all));
-      append(body, store_of_row(s_, moves_, total_.values));
-      add(std::move(body));
-    }
-    return numbered(std::move(s_.tile), s_.kernel.scalars.size());
-  }
-
- private:
-  bool is_total() const { return makes_register(s_.scan); }
-  bool skips_groups() const {
-    return running_.is_costly() && s_.shape.tiles() > 1 &&
-           s_.shape.tiles() * s_.shape.groups > ceil_divide(s_.shape.length, kGroup);
-  }
-  void add(Body body) { append(s_.tile.body, std::move(body)); }
-
-  // What stands before the row, whose names are gone behind it.
-  Body start() {
-    Body body = s_.shape.along ? moves_.points().name_row() : Body();
-    std::vector<bool> known = moves_.defined;
-    append(body, define_within(s_, needed_by(s_, {s_.scan.rhs}), ~uint64_t{0}, known));
-    append(body, running_.set(stands_, 0, {s_.scan.rhs}));
-    return {for_each(s_.index("once", 1).name(), 1, true, std::move(body))};  // for its names
-  }
-
-  Body one_tile(const Expr& t) {
-    const ScanShape& shape = s_.shape;
-    Body body = moves_.put(t);
-    if (shape.along) body.push_back(barrier());
-    if (shape.tiles() > 1 && moves_.asks())
-      body.push_back(if_less(t + 1, shape.tiles(), moves_.ask(t + 1)));
-    append(body, moves_.take());
-    append(body, within(t));
-    const ScanTotals before = exchange_.totals(body, running_.read(body, total_, 0), t);
-    if (!is_total()) append(body, results(t, before));
-    if (shape.tiles() > 1)
-      append(body, groups_->next(t, before.total, stands_));
-    else
-      append(body, running_.set(total_, 0, before.total));
-    return body;
-  }
-
-  // What only groups of the row do.
-  Body of_row(const Expr& t, Body body) const {
-    if (!skips_groups()) return body;
-    return {if_less(moves_.points().first_of_group(t), s_.shape.length, std::move(body))};
-  }
-
-  Stood element(Body& body, const Expr& t, const Expr& k) {
-    const int value = add_element(s_.tile, moves_.values, k);
-    body.push_back(define(value));
-    return running_.element(body, value, moves_.points().first_of_group(t) + k, s_.shape.length,
-                            s_.shape.is_ragged());
-  }
-
-  // The group one element after the other. Values become what stands before them in their group, or
-  // before the next.
-  Body within(const Expr& t) {
-    Body body, nothing = running_.set(total_, 0, running_.identity());
-    const bool first_alone = running_.is_costly();
-    if (first_alone) {
-      const Stood first = element(body, t, 0);
-      append(body, keep(0, running_.identity(), first));
-    }
-    const int64_t count = kGroup - first_alone;
-    const Expr k = s_.index("k", count), place = k + first_alone;
-    Body each;
-    const Stood here = element(each, t, place), so_far = running_.read(each, total_, 0),
-                upto = running_.both(each, so_far, here);
-    append(each, keep(place, so_far, upto));
-    body.push_back(for_each(k.name(), count, true, std::move(each)));
-    append(nothing, of_row(t, std::move(body)));
-    return nothing;
-  }
-
-  Body keep(const Expr& place, const Stood& so_far, const Stood& upto) {
-    Body body;
-    if (!is_total() && !running_.has_places())
-      body.push_back(set(moves_.values, place, (s_.scan.exclusive ? so_far : upto).value));
-    append(body, running_.set(total_, 0, upto));
-    return body;
-  }
-
-  Body results(const Expr& t, const ScanTotals& before) {
-    Body body = of_row(t, results_of_group(t, before));
-    const Step* beside = values_beside(s_.kernel, s_.scan);
-    const Body given = moves_.give();
-    append(body, given);
-    if (s_.shape.along) body.push_back(barrier());
-    if (beside != nullptr) append(body, moves_.home(t, *beside));
-    append(body, moves_.home(t, s_.scan));
-    if (s_.shape.along && s_.shape.tiles() > 1 && s_.shape.transposed())
-      body.push_back(barrier());
-    return body;
-  }
-
-  Body results_of_group(const Expr& t, const ScanTotals& before) {
-    Body body;
-    Stood all = running_.read(body, stands_, 0);
-    for (const Stood& stood : before.before) all = running_.both(body, all, stood);
-    const Expr k = s_.index("k", kGroup);
-    Body each;
-    if (running_.has_places()) {
-      const StoodArray upto = running_.array("upto", 1);
-      append(body, running_.set(upto, 0, all));
-      const Stood here = element(each, t, k), so_far = running_.read(each, upto, 0),
-                  next = running_.both(each, so_far, here);
-      append(each, running_.set(upto, 0, next));
-      append(each, {set(moves_.values, k, next.value), set(moves_.places, k, next.place)});
-    } else {
-      const int value = add_element(s_.tile, moves_.values, k);
-      each.push_back(define(value));
-      each.push_back(set(moves_.values, k, running_.both(each, all, {value}).value));
-    }
-    body.push_back(for_each(k.name(), kGroup, true, std::move(each)));
-    return body;
-  }
-
-  ScanTile s_;
-  Running running_;
-  ScanMoves moves_;
-  ScanExchange exchange_;
-  StoodArray stands_, total_;
-  std::optional<RunningGroups> groups_;
+// The tile, and what its parts know of it.
+struct Scan {
+  ScanTile s;
+  Running running{s.tile, s.scan, s.kernel.scalars[s.scan.value].dtype, s.shape.length};
+  ScanMoves moves{s, running};
+  ScanExchange exchange{s, running};
+  StoodArray stands{}, total{};           // before the row or its tile; of the thread's group
+  std::optional<RunningGroups> groups{};  // of several tiles
 };
 
+bool is_total(const Scan& c) { return makes_register(c.s.scan); }
+
+// What stands before the row, whose names are gone behind it.
+Body start(Scan& c) {
+  Body body = c.s.shape.along ? c.moves.points().name_row() : Body();
+  std::vector<bool> known = c.moves.defined;
+  append(body, define_within(c.s, needed_by(c.s, {c.s.scan.rhs}), ~uint64_t{0}, known));
+  append(body, c.running.set(c.stands, 0, {c.s.scan.rhs}));
+  return {for_each(c.s.index("once", 1).name(), 1, true, std::move(body))};  // for its names
+}
+
+// --- a group of 16 ---------------------------------------------------------------------------
+
+bool skips_groups(const Scan& c) {
+  return c.running.is_costly() && c.s.shape.tiles() > 1 &&
+         c.s.shape.tiles() * c.s.shape.groups > ceil_divide(c.s.shape.length, kGroup);
+}
+
+// What only groups of the row do.
+Body of_row(const Scan& c, const Expr& t, Body body) {
+  if (!skips_groups(c)) return body;
+  return {if_less(c.moves.points().first_of_group(t), c.s.shape.length, std::move(body))};
+}
+
+Stood element(Scan& c, Body& body, const Expr& t, const Expr& k) {
+  const int value = add_element(c.s.tile, c.moves.values, k);
+  body.push_back(define(value));
+  return c.running.element(body, value, c.moves.points().first_of_group(t) + k,
+                           c.s.shape.length, c.s.shape.is_ragged());
+}
+
+Body keep(Scan& c, const Expr& place, const Stood& so_far, const Stood& upto) {
+  Body body;
+  if (!is_total(c) && !c.running.has_places())
+    body.push_back(set(c.moves.values, place, (c.s.scan.exclusive ? so_far : upto).value));
+  append(body, c.running.set(c.total, 0, upto));
+  return body;
+}
+
+// The group one element after the other. Values become what stands before them in their group, or
+// before the next.
+Body within(Scan& c, const Expr& t) {
+  Body body, nothing = c.running.set(c.total, 0, c.running.identity());
+  const bool first_alone = c.running.is_costly();
+  if (first_alone) {
+    const Stood first = element(c, body, t, 0);
+    append(body, keep(c, 0, c.running.identity(), first));
+  }
+  const int64_t count = kGroup - first_alone;
+  const Expr k = c.s.index("k", count), place = k + first_alone;
+  Body each;
+  const Stood here = element(c, each, t, place), so_far = c.running.read(each, c.total, 0),
+              upto = c.running.both(each, so_far, here);
+  append(each, keep(c, place, so_far, upto));
+  body.push_back(for_each(k.name(), count, true, std::move(each)));
+  append(nothing, of_row(c, t, std::move(body)));
+  return nothing;
+}
+
+// --- results ---------------------------------------------------------------------------------
+
+Body results_of_group(Scan& c, const Expr& t, const ScanTotals& before) {
+  Body body;
+  Stood all = c.running.read(body, c.stands, 0);
+  for (const Stood& stood : before.before) all = c.running.both(body, all, stood);
+  const Expr k = c.s.index("k", kGroup);
+  Body each;
+  if (c.running.has_places()) {
+    const StoodArray upto = c.running.array("upto", 1);
+    append(body, c.running.set(upto, 0, all));
+    const Stood here = element(c, each, t, k), so_far = c.running.read(each, upto, 0),
+                next = c.running.both(each, so_far, here);
+    append(each, c.running.set(upto, 0, next));
+    append(each, {set(c.moves.values, k, next.value), set(c.moves.places, k, next.place)});
+  } else {
+    const int value = add_element(c.s.tile, c.moves.values, k);
+    each.push_back(define(value));
+    each.push_back(set(c.moves.values, k, c.running.both(each, all, {value}).value));
+  }
+  body.push_back(for_each(k.name(), kGroup, true, std::move(each)));
+  return body;
+}
+
+Body results(Scan& c, const Expr& t, const ScanTotals& before) {
+  Body body = of_row(c, t, results_of_group(c, t, before));
+  const Step* beside = values_beside(c.s.kernel, c.s.scan);
+  const Body given = c.moves.give();
+  append(body, given);
+  if (c.s.shape.along) body.push_back(barrier());
+  if (beside != nullptr) append(body, c.moves.home(t, *beside));
+  append(body, c.moves.home(t, c.s.scan));
+  if (c.s.shape.along && c.s.shape.tiles() > 1 && c.s.shape.transposed())
+    body.push_back(barrier());
+  return body;
+}
+
+// --- a tile ----------------------------------------------------------------------------------
+
+Body one_tile(Scan& c, const Expr& t) {
+  const ScanShape& shape = c.s.shape;
+  Body body = c.moves.put(t);
+  if (shape.along) body.push_back(barrier());
+  if (shape.tiles() > 1 && c.moves.asks())
+    body.push_back(if_less(t + 1, shape.tiles(), c.moves.ask(t + 1)));
+  append(body, c.moves.take());
+  append(body, within(c, t));
+  const ScanTotals before = c.exchange.totals(body, c.running.read(body, c.total, 0), t);
+  if (!is_total(c)) append(body, results(c, t, before));
+  if (shape.tiles() > 1)
+    append(body, c.groups->next(t, before.total, c.stands));
+  else
+    append(body, c.running.set(c.total, 0, before.total));
+  return body;
+}
+
 }  // namespace
+
+Tile lower_scan(const Program& program, const Kernel& kernel) {
+  Scan c{planned(program, kernel)};
+  const ScanShape& shape = c.s.shape;
+  const auto add = [&](Body body) { append(c.s.tile.body, std::move(body)); };
+  add(c.moves.begin());
+  c.stands = c.running.array("stands", 1);
+  c.total = c.running.array("total", 1);
+  add(c.running.set(c.stands, 0, c.running.identity()));
+  if (!is_total(c) && c.s.scan.rhs >= 0) add(start(c));
+  if (shape.tiles() > 1) {
+    c.groups.emplace(c.running, scan_levels(shape.length) - (shape.has_two_levels() ? 2 : 1));
+    add(c.groups->begin(c.stands));
+  }
+  add(c.moves.ask(0));
+  const Expr t = shape.tiles() > 1 ? c.s.index("t", shape.tiles()) : Expr(0);
+  Body tile = one_tile(c, t);
+  if (shape.tiles() > 1) tile = {for_each(t.name(), shape.tiles(), false, std::move(tile))};
+  add(std::move(tile));
+  if (is_total(c)) {
+    Body body;
+    const Stood all = shape.tiles() > 1 ? c.groups->total(body, c.running.identity())
+                                        : c.running.read(body, c.total, 0);
+    append(body, c.running.set(c.total, 0, all));
+    append(body, store_of_row(c.s, c.moves, c.total.values));
+    add(std::move(body));
+  }
+  return numbered(std::move(c.s.tile), c.s.kernel.scalars.size());
+}
 
 bool has_scan(const Program& program, const Kernel& kernel) {
   return program.target == Target::Cuda && !row_count(kernel).is_constant(0) &&
          scans_in_groups(program, kernel);
-}
-
-Tile lower_scan(const Program& program, const Kernel& kernel) {
-  return ScanLowering(program, kernel).lower();
 }
 
 }  // namespace tiny_compile
