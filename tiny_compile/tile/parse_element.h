@@ -1,7 +1,6 @@
-// Reading what a tile's statements name: the head above them, arrays, integers and elements.
+// Reading what a tile's statements name: integers, elements and values.
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,16 +8,14 @@
 #include <vector>
 
 #include "tiny_compile/loops/parse_value.h"
-#include "tiny_compile/loops/sized_schedules.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
 
-// Reads a tile's head and arrays, names and elements, with what is declared so far.
+// Reads less than a line, with what is declared so far.
 class ElementParser : protected ValueParser {
  protected:
   static constexpr int64_t kMost = int64_t{1} << 40;  // of a loop, an array or a grid
-  static constexpr int64_t kMostTogether = 1 << 10;   // units
 
   ElementParser(const Program& program, std::string_view text, size_t at) : ValueParser(text) {
     program_ = program;
@@ -26,59 +23,6 @@ class ElementParser : protected ValueParser {
     for (size_t b = 0; b < program.buffers.size(); b++)
       buffers_[program.buffers[b].name] = static_cast<int>(b);
     for (const Expr& size : tiny_compile::sizes(program)) sizes_[size.name()] = size;
-    for (size_t k = 0; k < program.kernels.size(); k++)
-      kernels_[program.kernels[k].name] = static_cast<int>(k);
-  }
-
-  void parse_head() {
-    if (!accept_word("tile"))
-      error(at_, "a tile starts with: tile KERNEL grid 4 block 1 warps {");
-    number_ = look_up(kernels_, "kernel");
-    tile_.kernel = program_.kernels[number_];
-    if (accept_word("for")) {
-      const size_t start = at_;
-      const std::vector<SizeRange> when = ranges();
-      const std::vector<SizedSchedule>& all = tile_.kernel.sized;
-      const auto own = std::find_if(all.begin(), all.end(),
-                                    [&](const SizedSchedule& one) { return one.when == when; });
-      if (own == all.end()) error(start, "its kernel has no schedule for these sizes");
-      sized_ = static_cast<int>(own - all.begin());
-      program_ = for_sizes(program_, tile_.kernel, static_cast<size_t>(sized_));
-      tile_.kernel = program_.kernels[0];
-    }
-    for (const Expr& size : tiny_compile::sizes(program_)) sizes_[size.name()] = size;
-    own_scalars_ = tile_.kernel.scalars.size();
-    kernel_ = &tile_.kernel;
-    for (size_t id = 0; id < kernel_->scalars.size(); id++)
-      values_[static_cast<int64_t>(id)] = static_cast<int>(id);
-    if (program_.target == Target::Cpp)
-      parse_units();
-    else
-      parse_grid();
-    open();
-    names_ = given(tile_);
-  }
-
-  void parse_units() {
-    expect_word("units");
-    skip_blanks();
-    const size_t start = at_;
-    tile_.units = extent();
-    if (!is_on_cpu(tile_)) error(start, "a tile of no units");
-    if (accept_word("grain")) tile_.grain = extent();
-    if (accept_word("together"))
-      tile_.together = static_cast<int>(bounded(1, kMostTogether, "units that go together"));
-  }
-
-  void parse_grid() {
-    expect_word("grid"), tile_.grid = sized("a grid");
-    if (accept_word("cluster"))
-      tile_.cluster = static_cast<int>(bounded(1, 16, "a cluster's blocks"));
-    expect_word("block"), tile_.warps = static_cast<int>(bounded(1, 32, "a block's warps"));
-    expect_word("warps");
-    if (accept_word("resident"))
-      tile_.resident = static_cast<int>(bounded(1, 32, "the number of resident blocks"));
-    tile_.alone = accept_word("alone");
   }
 
   // A number from 1 on, or what sizes say: n*3.
@@ -144,32 +88,6 @@ class ElementParser : protected ValueParser {
 
   // --- arrays ---
 
-  bool parse_array() {
-    Array array;
-    array.space = accept_word("shared")    ? Space::Shared
-                  : accept_word("cluster") ? Space::Cluster
-                  : accept_word("l1")      ? Space::L1
-                  : accept_word("l2")      ? Space::L2
-                  : accept_word("memory")  ? Space::Memory
-                  : accept_word("kept")    ? Space::Kept
-                                           : Space::Register;
-    if (array.space == Space::Register && !accept_word("array")) return false;
-    array.name = new_name("the array's name");
-    const int id = static_cast<int>(tile_.arrays.size());
-    if (!arrays_.emplace(array.name, id).second)
-      error(at_ - array.name.size(), "a second array of this name");
-    expect(':', "the array's name");
-    array.dtype = dtype();
-    expect('[', "the dtype");
-    const char* const what = "an array's size";
-    array.size = array.space == Space::Memory ? sized(what) : Expr(bounded(1, kMost, what));
-    expect(']', "the size");
-    array.packed = accept_word("packed");
-    end_line();
-    tile_.arrays.push_back(std::move(array));
-    return true;
-  }
-
   bool at_array() {
     const size_t start = at_;
     const bool found = arrays_.count(word()) > 0 && accept('[');
@@ -194,6 +112,15 @@ class ElementParser : protected ValueParser {
     return {source, place};
   }
 
+  int width(int64_t most = 16) {  // x4
+    skip_blanks();
+    if (!next_is('x')) return 1;
+    at_++;
+    return static_cast<int>(bounded(1, most, "a vector's width"));
+  }
+
+  // --- values by their labels ---
+
   int bound(int64_t label) const {
     const auto known = values_.find(label);
     return known == values_.end() ? -1 : known->second;
@@ -206,18 +133,27 @@ class ElementParser : protected ValueParser {
     return !register_of(first) && !dtype_from(first);
   }
 
-  int width(int64_t most = 16) {  // x4
-    skip_blanks();
-    if (!next_is('x')) return 1;
-    at_++;
-    return static_cast<int>(bounded(1, most, "a vector's width"));
+  int votes(int64_t label, int before) {
+    const int holds = value(), id = add_votes(tile_, holds, accept_word("below"));
+    const bool is_same = before >= 0 && kernel_->scalars[before] == kernel_->scalars[id];
+    return is_same ? before : values_[label] = id;
   }
 
-  int number_ = -1;  // of the kernel
-  int sized_ = -1;   // of its schedules for some sizes
-  size_t own_scalars_ = 0;
+  // The scalar that a line gives the label: the one that it has, if the line says the same.
+  int said(int64_t label, int before) {
+    skip_blanks();
+    const size_t start = at_;
+    std::vector<Scalar>& scalars = kernel_->scalars;
+    const bool is_name = next_is('$') || !is_value_of_its_own();
+    if (is_name) error(start, "expected an op, load, index, philox or an element of an array");
+    const int id = value();
+    if (before >= 0 && scalars[before] == scalars[id]) return before;
+    scalars.push_back(Scalar(scalars[id]));
+    return values_[label] = static_cast<int>(scalars.size()) - 1;
+  }
+
   Tile tile_;
-  Names kernels_, arrays_;
+  Names arrays_;
   std::vector<Expr> names_;  // integers that are known here, the latest last
 };
 
