@@ -175,68 +175,193 @@ LibraryMatmul anywhere(LibraryMatmul matmul) {
   return matmul;
 }
 
+// --- what the library is told ----------------------------------------------------------------
+
+// A matmul as the library knows it.
+struct Described {
+  LibraryMatmul matmul;
+  int device;
+  lt::Handle handle;
+  float alpha32;
+  OwnedLayout layout_a{}, layout_b{}, layout_d{};
+  Owned<lt::OperationOpaque> operation{};  // its pointers change from call to call
+};
+
+OwnedLayout layout_of(const LibraryMatmul& matmul, const LibraryMatrix& matrix, int64_t rows,
+                      int64_t columns, int64_t count, int64_t stride) {
+  lt::Layout made = nullptr;
+  check(needed().layout_create(&made, type_of(matrix.dtype), static_cast<uint64_t>(rows),
+                               static_cast<uint64_t>(columns), matrix.ld),
+        "cublasLtMatrixLayoutCreate", matmul);
+  OwnedLayout owned(made);
+  if (count == 1) return owned;
+  const int32_t batches = static_cast<int32_t>(count);
+  check(needed().layout_set(made, lt::kLayoutBatch, &batches, sizeof batches), "batch count",
+        matmul);
+  check(needed().layout_set(made, lt::kLayoutStride, &stride, sizeof stride), "batch stride",
+        matmul);
+  return owned;
+}
+
+template <typename Value>
+void set(const Described& p, int attribute, const Value& value) {
+  check(needed().operation_set(p.operation.get(), attribute, &value, sizeof value),
+        "cublasLtMatmulDescSetAttribute", p.matmul);
+}
+
+void make_operation(Described& p, const LibraryBatch& batch) {
+  const LibraryMatmul& matmul = p.matmul;
+  const bool f64 = matmul.a.dtype == DType::f64;
+  const int compute = f64 ? lt::kCompute64F : matmul.tf32 ? lt::kComputeTf32 : lt::kCompute32F;
+  lt::Operation made = nullptr;
+  check(needed().operation_create(&made, compute, f64 ? lt::kR64F : lt::kR32F),
+        "cublasLtMatmulDescCreate", matmul);
+  p.operation.reset(made);
+  const int32_t transpose = lt::kTranspose, epilogue = epilogue_of(matmul);
+  if (matmul.a.transposed) set(p, lt::kOperationTransA, transpose);
+  if (matmul.b.transposed) set(p, lt::kOperationTransB, transpose);
+  set(p, lt::kOperationEpilogue, epilogue);
+  if (matmul.saved.buffer < 0) return;
+  set(p, lt::kOperationSavedLd, matmul.saved.ld);
+  set(p, lt::kOperationSavedStride, batch.d);
+}
+
+Described described(const LibraryMatmul& matmul, int device) {
+  Described p{matmul, device, handle_of(device), static_cast<float>(matmul.alpha)};
+  const LibraryMatrix &a = matmul.a, &b = matmul.b, &d = matmul.d;
+  const LibraryBatch batch = matmul.batches.empty() ? LibraryBatch{} : matmul.batches[0];
+  p.layout_a = layout_of(matmul, a, a.transposed ? matmul.k : matmul.m,
+                         a.transposed ? matmul.m : matmul.k, batch.count, batch.a);
+  p.layout_b = layout_of(matmul, b, b.transposed ? matmul.n : matmul.k,
+                         b.transposed ? matmul.k : matmul.n, batch.count, batch.b);
+  p.layout_d = layout_of(matmul, d, matmul.m, matmul.n, batch.count, batch.d);
+  make_operation(p, batch);
+  return p;
+}
+
+void set_pointers(const Described& p, const Operands& at) {
+  if (at.bias) set(p, lt::kOperationBias, at.bias);
+  if (at.saved) set(p, lt::kOperationSaved, at.saved);
+}
+
+// --- how it multiplies -----------------------------------------------------------------------
+
+// False, and it is as it was, where it cannot be so.
+bool split(const Described& p, lt::Heuristic& chosen, int parts) {
+  lt::Heuristic tried = chosen;
+  const uint32_t reductions = lt::kReduceInComputeType;
+  const Library& lib = needed();
+  const bool possible =
+      lib.algorithm_set(&tried.algorithm, lt::kAlgorithmSplitK, &parts, sizeof parts) == 0 &&
+      lib.algorithm_set(&tried.algorithm, lt::kAlgorithmReductions, &reductions,
+                        sizeof reductions) == 0;
+  const lt::Algorithm algorithm = tried.algorithm;
+  if (!possible ||
+      lib.algorithm_check(p.handle, p.operation.get(), p.layout_a.get(), p.layout_b.get(),
+                          p.layout_d.get(), p.layout_d.get(), &algorithm, &tried) != 0 ||
+      tried.state != 0 || tried.workspace > kMostWorkspace)
+    return false;
+  chosen.algorithm = algorithm;
+  chosen.workspace = tried.workspace;
+  return true;
+}
+
+// As its schedule says. That must be possible for the best alignment; for a lesser one, which only a
+// call shows, the first will do.
+Plan scheduled(const Described& p, const std::vector<lt::Heuristic>& found,
+               uint32_t alignment) {
+  lt::Heuristic chosen = found[0];
+  const size_t number = static_cast<size_t>(p.matmul.algorithm);
+  if (number < found.size()) chosen = found[number];
+  const bool possible =
+      number < found.size() && (p.matmul.split_k == 0 || split(p, chosen, p.matmul.split_k));
+  if (!possible && alignment == kBestAlignment)
+    fail("cuBLASLt, which has ", found.size(), " algorithms, cannot do ", str(p.matmul),
+         ": leave algorithm= and split_k= out of its schedule");
+  return {alignment, chosen.algorithm, chosen.workspace};
+}
+
+Plan choose(const Described& p, uint32_t alignment) {
+  lt::Preference made = nullptr;
+  check(needed().preference_create(&made), "cublasLtMatmulPreferenceCreate", p.matmul);
+  const Owned<lt::PreferenceOpaque> preference(made);
+  auto prefer = [&](int attribute, const auto& value) {
+    check(needed().preference_set(made, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute", p.matmul);
+  };
+  const uint32_t reductions = lt::kReduceInComputeType;
+  prefer(lt::kPreferWorkspace, kMostWorkspace);
+  prefer(lt::kPreferReductions, reductions);
+  for (int attribute : {lt::kPreferAlignmentA, lt::kPreferAlignmentB, lt::kPreferAlignmentC,
+                        lt::kPreferAlignmentD})
+    prefer(attribute, alignment);
+  const int most = p.matmul.algorithm > 0 ? kMostCandidates : kCandidates;
+  std::vector<lt::Heuristic> found(static_cast<size_t>(most));
+  int count = 0;
+  const int result =
+      needed().heuristic(p.handle, p.operation.get(), p.layout_a.get(), p.layout_b.get(),
+                         p.layout_d.get(), p.layout_d.get(), made, most, found.data(), &count);
+  found.resize(static_cast<size_t>(result == 0 ? count : 0));
+  std::erase_if(found, [](const lt::Heuristic& one) { return one.state != 0; });
+  if (found.empty())
+    fail("cuBLASLt has no algorithm (", needed().status(result), ") for ", str(p.matmul),
+         "; compile with deterministic = true, which uses generated kernels");
+  return scheduled(p, found, alignment);
+}
+
+// --- calls -----------------------------------------------------------------------------------
+
+// Heads of an attention, say, whose last blocks leave multiprocessors idle until the next call.
+bool takes_turns(const LibraryMatmul& matmul) {
+  const int64_t batch = matmul.batches.empty() ? 1 : matmul.batches[0].count,
+                elements = batch * (matmul.m * matmul.n + matmul.k * (matmul.m + matmul.n));
+  return matmul.calls() >= kSideBySide && matmul.m * matmul.n * batch <= kFewWaves &&
+         matmul.calls() * elements >= kWorthwhile;
+}
+
+size_t room_of(const Plan& plan) {
+  return (plan.workspace + kBestAlignment - 1) / kBestAlignment * kBestAlignment;
+}
+
+Operands operands(const LibraryMatmul& matmul, std::span<void* const> addresses, int64_t a,
+                  int64_t b, int64_t d) {
+  return {address(addresses, matmul.a, a), address(addresses, matmul.b, b),
+          address(addresses, matmul.d, d), address(addresses, matmul.bias),
+          address(addresses, matmul.saved, d)};
+}
+
+Operands operands_of(const LibraryMatmul& matmul, std::span<void* const> addresses,
+                     int64_t call) {
+  int64_t a = 0, b = 0, d = 0;
+  for (size_t k = matmul.batches.size(); k-- > 1;) {
+    const LibraryBatch& batch = matmul.batches[k];
+    const int64_t at = call % batch.count;
+    a += at * batch.a, b += at * batch.b, d += at * batch.d;
+    call /= batch.count;
+  }
+  return operands(matmul, addresses, a, b, d);
+}
+
+void multiply(const Described& p, const Plan& plan, const Operands& at, void* workspace,
+              CudaStream stream) {
+  const double zero = 0;  // of either width
+  const bool f64 = p.matmul.a.dtype == DType::f64;
+  const void* alpha =
+      f64 ? static_cast<const void*>(&p.matmul.alpha) : static_cast<const void*>(&p.alpha32);
+  check(needed().matmul(p.handle, p.operation.get(), alpha, at.a, p.layout_a.get(), at.b,
+                        p.layout_b.get(), &zero, at.d, p.layout_d.get(), at.d, p.layout_d.get(),
+                        &plan.algorithm, workspace, plan.workspace, stream),
+        "cublasLtMatmul", p.matmul);
+}
+
 }  // namespace
 
 struct CublasMatmul::State {
-  State(const LibraryMatmul& wanted, int index)
-      : matmul(wanted), device(index), handle(handle_of(index)), alpha32(wanted.alpha) {
-    const LibraryMatrix &a = matmul.a, &b = matmul.b, &d = matmul.d;
-    const LibraryBatch batch = matmul.batches.empty() ? LibraryBatch{} : matmul.batches[0];
-    layout_a = layout(a, a.transposed ? matmul.k : matmul.m, a.transposed ? matmul.m : matmul.k,
-                      batch.count, batch.a);
-    layout_b = layout(b, b.transposed ? matmul.n : matmul.k, b.transposed ? matmul.k : matmul.n,
-                      batch.count, batch.b);
-    layout_d = layout(d, matmul.m, matmul.n, batch.count, batch.d);
-    make_operation(batch);
+  State(const LibraryMatmul& matmul, int device) : told(described(matmul, device)) {
     std::byte* const some = reinterpret_cast<std::byte*>(kBestAlignment);
     plan_for(kBestAlignment,  // what cannot be done is known before the first call
              {some, some, some, matmul.bias.buffer < 0 ? nullptr : some,
               matmul.saved.buffer < 0 ? nullptr : some});
-  }
-
-  void ok(int result, const char* call) const { check(result, call, matmul); }
-
-  OwnedLayout layout(const LibraryMatrix& matrix, int64_t rows, int64_t columns, int64_t count,
-                     int64_t stride) const {
-    lt::Layout made = nullptr;
-    ok(needed().layout_create(&made, type_of(matrix.dtype), static_cast<uint64_t>(rows),
-                              static_cast<uint64_t>(columns), matrix.ld),
-       "cublasLtMatrixLayoutCreate");
-    OwnedLayout owned(made);
-    if (count == 1) return owned;
-    const int32_t batches = static_cast<int32_t>(count);
-    ok(needed().layout_set(made, lt::kLayoutBatch, &batches, sizeof batches), "batch count");
-    ok(needed().layout_set(made, lt::kLayoutStride, &stride, sizeof stride), "batch stride");
-    return owned;
-  }
-
-  template <typename Value>
-  void set(int attribute, const Value& value) const {
-    ok(needed().operation_set(operation.get(), attribute, &value, sizeof value),
-       "cublasLtMatmulDescSetAttribute");
-  }
-
-  void make_operation(const LibraryBatch& batch) {
-    const bool f64 = matmul.a.dtype == DType::f64;
-    const int compute = f64           ? lt::kCompute64F
-                        : matmul.tf32 ? lt::kComputeTf32
-                                      : lt::kCompute32F;
-    lt::Operation made = nullptr;
-    ok(needed().operation_create(&made, compute, f64 ? lt::kR64F : lt::kR32F),
-       "cublasLtMatmulDescCreate");
-    operation.reset(made);
-    const int32_t transpose = lt::kTranspose, epilogue = epilogue_of(matmul);
-    if (matmul.a.transposed) set(lt::kOperationTransA, transpose);
-    if (matmul.b.transposed) set(lt::kOperationTransB, transpose);
-    set(lt::kOperationEpilogue, epilogue);
-    if (matmul.saved.buffer < 0) return;
-    set(lt::kOperationSavedLd, matmul.saved.ld);
-    set(lt::kOperationSavedStride, batch.d);
-  }
-
-  void set_pointers(const Operands& at) const {
-    if (at.bias) set(lt::kOperationBias, at.bias);
-    if (at.saved) set(lt::kOperationSaved, at.saved);
   }
 
   // For operands so aligned; `at` are such.
@@ -244,155 +369,50 @@ struct CublasMatmul::State {
     for (const Plan& plan : plans) {
       if (plan.alignment == alignment) return plan;
     }
-    const LibraryMatmul wanted = anywhere(matmul);
+    const LibraryMatmul wanted = anywhere(told.matmul);
     const std::lock_guard lock(choices().mutex);
     std::vector<Choices::Choice>& made = choices().made;
     const auto known = std::find_if(made.begin(), made.end(), [&](const Choices::Choice& one) {
-      return one.device == device && one.plan.alignment == alignment && one.matmul == wanted;
+      return one.device == told.device && one.plan.alignment == alignment &&
+             one.matmul == wanted;
     });
     if (known != made.end()) return plans.emplace_back(known->plan);
-    set_pointers(at);
-    const Plan plan = choose(static_cast<uint32_t>(alignment));
-    made.push_back({device, wanted, plan});
+    set_pointers(told, at);
+    const Plan plan = choose(told, static_cast<uint32_t>(alignment));
+    made.push_back({told.device, wanted, plan});
     return plans.emplace_back(plan);
-  }
-
-  Plan choose(uint32_t alignment) const {
-    lt::Preference made = nullptr;
-    ok(needed().preference_create(&made), "cublasLtMatmulPreferenceCreate");
-    const Owned<lt::PreferenceOpaque> preference(made);
-    auto prefer = [&](int attribute, const auto& value) {
-      ok(needed().preference_set(made, attribute, &value, sizeof value),
-         "cublasLtMatmulPreferenceSetAttribute");
-    };
-    const uint32_t reductions = lt::kReduceInComputeType;
-    prefer(lt::kPreferWorkspace, kMostWorkspace);
-    prefer(lt::kPreferReductions, reductions);
-    for (int attribute : {lt::kPreferAlignmentA, lt::kPreferAlignmentB, lt::kPreferAlignmentC,
-                          lt::kPreferAlignmentD})
-      prefer(attribute, alignment);
-    const int most = matmul.algorithm > 0 ? kMostCandidates : kCandidates;
-    std::vector<lt::Heuristic> found(static_cast<size_t>(most));
-    int count = 0;
-    const int result =
-        needed().heuristic(handle, operation.get(), layout_a.get(), layout_b.get(),
-                           layout_d.get(), layout_d.get(), made, most, found.data(), &count);
-    found.resize(static_cast<size_t>(result == 0 ? count : 0));
-    std::erase_if(found, [](const lt::Heuristic& one) { return one.state != 0; });
-    if (found.empty())
-      fail("cuBLASLt has no algorithm (", needed().status(result), ") for ", str(matmul),
-           "; compile with deterministic = true, which uses generated kernels");
-    return scheduled(found, alignment);
-  }
-
-  // As its schedule says. That must be possible for the best alignment; for a lesser one, which only a
-  // call shows, the first will do.
-  Plan scheduled(const std::vector<lt::Heuristic>& found, uint32_t alignment) const {
-    lt::Heuristic chosen = found[0];
-    const size_t number = static_cast<size_t>(matmul.algorithm);
-    if (number < found.size()) chosen = found[number];
-    const bool possible =
-        number < found.size() && (matmul.split_k == 0 || split(chosen, matmul.split_k));
-    if (!possible && alignment == kBestAlignment)
-      fail("cuBLASLt, which has ", found.size(), " algorithms, cannot do ", str(matmul),
-           ": leave algorithm= and split_k= out of its schedule");
-    return {alignment, chosen.algorithm, chosen.workspace};
-  }
-
-  // False, and it is as it was, where it cannot be so.
-  bool split(lt::Heuristic& chosen, int parts) const {
-    lt::Heuristic tried = chosen;
-    const uint32_t reductions = lt::kReduceInComputeType;
-    const Library& lib = needed();
-    const bool possible =
-        lib.algorithm_set(&tried.algorithm, lt::kAlgorithmSplitK, &parts, sizeof parts) == 0 &&
-        lib.algorithm_set(&tried.algorithm, lt::kAlgorithmReductions, &reductions,
-                          sizeof reductions) == 0;
-    const lt::Algorithm algorithm = tried.algorithm;
-    if (!possible ||
-        lib.algorithm_check(handle, operation.get(), layout_a.get(), layout_b.get(),
-                            layout_d.get(), layout_d.get(), &algorithm, &tried) != 0 ||
-        tried.state != 0 || tried.workspace > kMostWorkspace)
-      return false;
-    chosen.algorithm = algorithm;
-    chosen.workspace = tried.workspace;
-    return true;
   }
 
   size_t workspace(std::span<void* const> addresses) {
     const std::lock_guard lock(mutex);
-    const Operands first = operands(addresses, 0, 0, 0);
-    return (takes_turns() ? 2 : 1) * room_of(plan_for(alignment_of(matmul, first), first));
-  }
-
-  // Heads of an attention, say, whose last blocks leave multiprocessors idle until the next call.
-  bool takes_turns() const {
-    const int64_t batch = matmul.batches.empty() ? 1 : matmul.batches[0].count,
-                  elements = batch * (matmul.m * matmul.n + matmul.k * (matmul.m + matmul.n));
-    return matmul.calls() >= kSideBySide && matmul.m * matmul.n * batch <= kFewWaves &&
-           matmul.calls() * elements >= kWorthwhile;
-  }
-
-  static size_t room_of(const Plan& plan) {
-    return (plan.workspace + kBestAlignment - 1) / kBestAlignment * kBestAlignment;
+    const Operands first = operands(told.matmul, addresses, 0, 0, 0);
+    return (takes_turns(told.matmul) ? 2 : 1) *
+           room_of(plan_for(alignment_of(told.matmul, first), first));
   }
 
   // One call of the library a place of the outer batches; where they take turns each second one in a
   // stream and a workspace of its own.
   void run(std::span<void* const> addresses, void* workspace) {
     const std::lock_guard lock(mutex);
-    const Operands first = operands(addresses, 0, 0, 0);
+    const LibraryMatmul& matmul = told.matmul;
+    const Operands first = operands(matmul, addresses, 0, 0, 0);
     const Plan& plan = plan_for(alignment_of(matmul, first), first);
     std::optional<CudaBranch> branch;
-    if (takes_turns()) branch.emplace(device);
+    if (takes_turns(matmul)) branch.emplace(told.device);
     for (int64_t call = 0; call < matmul.calls(); call++) {
       const bool aside = branch && call % 2 == 1;
-      const Operands now = operands_of(addresses, call);
-      set_pointers(now);
+      const Operands now = operands_of(matmul, addresses, call);
+      set_pointers(told, now);
       multiply(
-          plan, now,
+          told, plan, now,
           workspace && aside ? static_cast<std::byte*>(workspace) + room_of(plan) : workspace,
-          aside ? branch->stream() : cuda_stream(device));
+          aside ? branch->stream() : cuda_stream(told.device));
     }
     if (branch) branch->join();
   }
 
-  Operands operands_of(std::span<void* const> addresses, int64_t call) const {
-    int64_t a = 0, b = 0, d = 0;
-    for (size_t k = matmul.batches.size(); k-- > 1;) {
-      const LibraryBatch& batch = matmul.batches[k];
-      const int64_t at = call % batch.count;
-      a += at * batch.a, b += at * batch.b, d += at * batch.d;
-      call /= batch.count;
-    }
-    return operands(addresses, a, b, d);
-  }
-
-  Operands operands(std::span<void* const> addresses, int64_t a, int64_t b, int64_t d) const {
-    return {address(addresses, matmul.a, a), address(addresses, matmul.b, b),
-            address(addresses, matmul.d, d), address(addresses, matmul.bias),
-            address(addresses, matmul.saved, d)};
-  }
-
-  void multiply(const Plan& plan, const Operands& at, void* workspace,
-                CudaStream stream) const {
-    const double zero = 0;  // of either width
-    const bool f64 = matmul.a.dtype == DType::f64;
-    const void* alpha =
-        f64 ? static_cast<const void*>(&matmul.alpha) : static_cast<const void*>(&alpha32);
-    ok(needed().matmul(handle, operation.get(), alpha, at.a, layout_a.get(), at.b,
-                       layout_b.get(), &zero, at.d, layout_d.get(), at.d, layout_d.get(),
-                       &plan.algorithm, workspace, plan.workspace, stream),
-       "cublasLtMatmul");
-  }
-
-  LibraryMatmul matmul;
-  int device;
-  lt::Handle handle;
-  float alpha32;
-  OwnedLayout layout_a, layout_b, layout_d;
-  Owned<lt::OperationOpaque> operation;  // its pointers change from call to call: see mutex
-  std::mutex mutex;
+  const Described told;
+  std::mutex mutex;         // of the operation's pointers, too
   std::vector<Plan> plans;  // of each alignment met
 };
 
