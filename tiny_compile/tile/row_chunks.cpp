@@ -73,6 +73,17 @@ Expr runs_until(const Expr& start, const Expr& count, const Expr& length) {
   return least;
 }
 
+// for run: most + 1 = start/length .. { each }; to the end of the rest of a row as many as there are.
+Body over_runs(RowReduction& x, const Expr& run, const Expr& most, const Expr& start,
+               const Expr& end, const Expr& length, bool is_rest, Body each) {
+  const Expr all = is_rest ? x.rows.index("runs", most + 2) : ceil_div(end, length);
+  Body loop;
+  if (is_rest) loop.push_back(let(all.name(), most + 2, runs_until(start, *x.end, length)));
+  loop.push_back(
+      for_range(run.name(), most + 1, floor_div(start, length), all, std::move(each)));
+  return loop;
+}
+
 // Run after run, each from `first` to `stop` - 1 of its elements.
 Body fill_runs(RowReduction& x, const Runs& runs, int array, const Expr& base,
                const Expr& count) {
@@ -108,12 +119,7 @@ Body fill_runs(RowReduction& x, const Runs& runs, int array, const Expr& base,
   body.push_back(
       vector_loop(along, is_whole ? 0 : first, is_whole ? length : stop, std::move(each)));
   const bool is_rest = x.end && base.is_constant(0) && count == x.count;
-  const Expr all = is_rest ? r.index("runs", most + 2) : ceil_div(end, length);
-  Body loop;
-  if (is_rest) loop.push_back(let(all.name(), most + 2, runs_until(start, *x.end, length)));
-  loop.push_back(
-      for_range(run.name(), most + 1, floor_div(start, length), all, std::move(body)));
-  return loop;
+  return over_runs(x, run, most, start, end, length, is_rest, std::move(body));
 }
 
 // --- lanes -----------------------------------------------------------------------------------------

@@ -12,6 +12,13 @@ namespace {
 
 constexpr int64_t kLanes = 32;
 
+// Until none of `range` places is left.
+int64_t rounds_of(int64_t range) {
+  int64_t rounds = 0;
+  for (int64_t left = range; left > 0; left = ceil_divide(left, kLanes) - 1) rounds++;
+  return rounds;
+}
+
 }  // namespace
 
 int first_that_fails(Tile& tile, Body& body, DType integer, int low, int high, int64_t range,
@@ -50,9 +57,7 @@ int first_that_fails(Tile& tile, Body& body, DType integer, int low, int high, i
   };
   narrow(lows, begin, from);
   narrow(highs, next, to);
-  int64_t rounds = 0;
-  for (int64_t left = range; left > 0; left = ceil_divide(left, kLanes) - 1) rounds++;
-  body.push_back(for_each("round", rounds, false, std::move(round)));
+  body.push_back(for_each("round", rounds_of(range), false, std::move(round)));
   return lows;
 }
 
