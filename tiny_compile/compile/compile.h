@@ -84,6 +84,68 @@ std::tuple<std::decay_t<T>...> copied(const std::tuple<T...>& seen) {
   return seen;
 }
 
+// The argument that a function returned as it is.
+template <typename Tuple>
+Tensor argument_of(const Tuple& arguments, const Tensor& borrowed) {
+  Tensor found;
+  tree::for_each_tensor(arguments, [&](const Tensor& tensor) {
+    if (tensor.handle().get() == borrowed.handle().get()) found = tensor;
+  });
+  return found;
+}
+
+// `hold`: what is kept of a tensor.
+template <typename Tuple, typename Hold>
+Signature signature_of(const Tuple& arguments, Hold hold) {
+  Signature signature;
+  size_t count = 0;
+  tree::for_each_tensor(arguments, [&](const Tensor&) { count++; });
+  signature.tensors.reserve(count);
+  auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(hold(tensor)); };
+  auto size = [&](size_t n) { signature.extras.push_back(n); };
+  auto other = [&](auto value) { signature.extras.push_back(bits_of(value)); };
+  tree::walk(arguments, leaf, size, other);
+  return signature;
+}
+
+// Which of the arguments' tensors are donated.
+template <typename Tuple>
+std::vector<int> donated_tensors(const Tuple& arguments, const CompileOptions& options) {
+  constexpr int count = std::tuple_size_v<Tuple>;
+  std::vector<bool> is_donated(count);
+  for (const int number : options.donate) {
+    if (number < 0 || number >= count)
+      fail(options.name, ": donate names argument ", number, ", but a call has ", count);
+    is_donated[number] = true;
+  }
+  std::vector<int> found;
+  int argument = 0, next = 0;
+  const auto add = [&](const auto& one) {
+    tree::for_each_tensor(one, [&](const Tensor&) {
+      if (is_donated[argument]) found.push_back(next);
+      next++;
+    });
+    argument++;
+  };
+  std::apply([&](const auto&... each) { (add(each), ...); }, arguments);
+  return found;
+}
+
+// Whether the variable lies in the closure, or the closure holds its address (a capture by
+// reference): then the function comes to it the same way each time.
+template <typename Function>
+bool is_within_reach(const Function& function, const Tensor& variable) {
+  const char* begin = reinterpret_cast<const char*>(&function);
+  const char* at = reinterpret_cast<const char*>(&variable);
+  if (at >= begin && at < begin + sizeof(Function)) return true;
+  for (size_t i = 0; i + sizeof(void*) <= sizeof(Function); i += sizeof(void*)) {
+    const void* word;
+    std::memcpy(&word, begin + i, sizeof word);
+    if (word == &variable) return true;
+  }
+  return false;
+}
+
 }  // namespace detail
 
 template <typename Function>
@@ -141,10 +203,10 @@ class Compiled {
       Copy copy = detail::copied(arguments);
       return Result(std::apply(state_->function, copy));
     }
-    Signature signature = signature_of(arguments, detail::borrowed);
+    Signature signature = detail::signature_of(arguments, detail::borrowed);
     std::shared_ptr<const Entry> entry = state_->cache.find(signature);
     if (!entry) {  // the function runs, and may write into what it was given
-      signature = signature_of(arguments, [](const Tensor& tensor) { return tensor; });
+      signature = detail::signature_of(arguments, [](const Tensor& tensor) { return tensor; });
       entry = compile_for<Result>(arguments, signature);
     }
     std::vector<Tensor> outputs = state_->cache.run(*entry, std::move(signature.tensors));
@@ -152,19 +214,9 @@ class Compiled {
     size_t next = 0;
     tree::for_each_tensor(result, [&](Tensor& tensor) {
       tensor = std::move(outputs[next++]);
-      if (detail::is_borrowed(tensor)) tensor = argument_of(arguments, tensor);
+      if (detail::is_borrowed(tensor)) tensor = detail::argument_of(arguments, tensor);
     });
     return result;
-  }
-
-  // The argument that a function returned as it is.
-  template <typename Tuple>
-  static Tensor argument_of(const Tuple& arguments, const Tensor& borrowed) {
-    Tensor found;
-    tree::for_each_tensor(arguments, [&](const Tensor& tensor) {
-      if (tensor.handle().get() == borrowed.handle().get()) found = tensor;
-    });
-    return found;
   }
 
   template <typename Result, typename Tuple>
@@ -184,25 +236,12 @@ class Compiled {
     }
   }
 
-  // `hold`: what is kept of a tensor.
-  template <typename Tuple, typename Hold>
-  static Signature signature_of(const Tuple& arguments, Hold hold) {
-    Signature signature;
-    size_t count = 0;
-    tree::for_each_tensor(arguments, [&](const Tensor&) { count++; });
-    signature.tensors.reserve(count);
-    auto leaf = [&](const Tensor& tensor) { signature.tensors.push_back(hold(tensor)); };
-    auto size = [&](size_t n) { signature.extras.push_back(n); };
-    auto other = [&](auto value) { signature.extras.push_back(detail::bits_of(value)); };
-    tree::walk(arguments, leaf, size, other);
-    return signature;
-  }
-
   template <typename Tuple, typename Result = void>
   Specialization trace_for(const Tuple& arguments, Result* structure) const {
     const MemoryBudget budget(state_->cache.options().memory_budget);
     // Before the function can change them.
-    const std::vector<int> donated = donated_tensors(arguments);
+    const std::vector<int> donated =
+        detail::donated_tensors(arguments, state_->cache.options());
     std::vector<Tensor> inputs;
     tree::for_each_tensor(arguments, [&](const Tensor& tensor) { inputs.push_back(tensor); });
     const TensorFunction run = [&](std::span<const Tensor> traced) {
@@ -227,7 +266,8 @@ class Compiled {
                           nullptr,
                           std::move(inputs)};
     for (const Captured& captured : result.traced.captured) {
-      result.live.push_back(captured.variable && is_ours(**captured.variable));
+      result.live.push_back(captured.variable &&
+                            detail::is_within_reach(state_->function, **captured.variable));
       result.inputs.push_back(captured.tensor);
     }
     std::vector<int> nodes = result.traced.graph.inputs();
@@ -235,44 +275,6 @@ class Compiled {
       result.traced.graph.nodes[nodes[input]].set(Key::donated, {1});
     if (result.traced.draws > 0) result.inputs.push_back(from_vector<uint64_t>({0, 0}));
     return result;
-  }
-
-  // Which of the arguments' tensors are donated.
-  template <typename Tuple>
-  std::vector<int> donated_tensors(const Tuple& arguments) const {
-    constexpr int count = std::tuple_size_v<Tuple>;
-    std::vector<bool> is_donated(count);
-    for (const int number : state_->cache.options().donate) {
-      if (number < 0 || number >= count)
-        fail(state_->cache.options().name, ": donate names argument ", number,
-             ", but a call has ", count);
-      is_donated[number] = true;
-    }
-    std::vector<int> found;
-    int argument = 0, next = 0;
-    const auto add = [&](const auto& one) {
-      tree::for_each_tensor(one, [&](const Tensor&) {
-        if (is_donated[argument]) found.push_back(next);
-        next++;
-      });
-      argument++;
-    };
-    std::apply([&](const auto&... each) { (add(each), ...); }, arguments);
-    return found;
-  }
-
-  // Whether the variable lies in the closure, or the closure holds its address (a capture by
-  // reference): then the function comes to it the same way each time.
-  bool is_ours(const Tensor& variable) const {
-    const char* begin = reinterpret_cast<const char*>(&state_->function);
-    const char* at = reinterpret_cast<const char*>(&variable);
-    if (at >= begin && at < begin + sizeof(Function)) return true;
-    for (size_t i = 0; i + sizeof(void*) <= sizeof(Function); i += sizeof(void*)) {
-      const void* word;
-      std::memcpy(&word, begin + i, sizeof word);
-      if (word == &variable) return true;
-    }
-    return false;
   }
 
   std::shared_ptr<State> state_;
