@@ -32,229 +32,231 @@ constexpr int64_t kRow = 64;          // elements that one number may stand for
 const std::string kAgain = "it is computed again, later";
 const std::string kScheduled = "it has a schedule, and reads its operands from memory";
 
-class Fusion {
- public:
-  explicit Fusion(Program given)
-      : all_(std::move(given)), program_(all_.program), groups_(all_.groups) {
-    for (const Kernel& kernel : program_.kernels) {
-      if (!is_scheduled(kernel)) continue;
-      for (int buffer : loaded_buffers(kernel)) scheduled_reads_.insert(buffer);
-    }
+public:
+explicit Fusion(Program given)
+    : f.all(std::move(given)),
+f.program(f.all.program), f.groups(f.all.groups) {
+  for (const Kernel& kernel : f.program.kernels) {
+    if (!is_scheduled(kernel)) continue;
+    for (int buffer : loaded_buffers(kernel)) f.scheduled_reads.insert(buffer);
   }
+}
 
-  Program run() {
-    for (size_t k = 0; k < program_.kernels.size(); k++) take(k);
-    join_again();
-    join_siblings();
-    return all_.finish();
-  }
+Program run(Fusion& f) {
+  for (size_t k = 0; k < f.program.kernels.size(); k++) take(f, k);
+  join_again(f);
+  join_siblings(f);
+  return f.all.finish();
+}
 
-  // Only what shares reads: of a program that was fused, and reads other arrays since.
-  Program join() {
-    all_.add_all();
-    join_siblings();
-    return all_.finish();
-  }
+// Only what shares reads: of a program that was fused, and reads other arrays since.
+Program join(Fusion& f) {
+  f.all.add_all();
+  join_siblings(f);
+  return f.all.finish();
+}
 
- private:
-  // The kernel becomes a group, and as far as it may, part of the groups it reads from.
-  void take(size_t kernel) {
-    int id = groups_.add(program_.kernels[kernel]);
-    std::set<int> refused;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (int producer : groups_.producers(id)) {
-        if (refused.count(producer) || is_given(producer)) continue;
-        if (const std::string reason = kept_apart(producer, id); !reason.empty()) {
-          refused.insert(producer);
-          all_.refuse(producer, id, reason);
-          continue;
-        }
-        const std::string reason =
-            comes_again(producer, id) ? kAgain : join_consumer(producer, id);
-        if (reason.empty()) {
-          id = producer;
-          changed = true;
-          break;
-        }
-        const std::string again = inline_into(id, producer);
-        if (again.empty()) {
-          changed = true;
-          break;
-        }
+private:
+// The kernel becomes a group, and as far as it may, part of the groups it reads from.
+void take(Fusion& f, size_t kernel) {
+  int id = f.groups.add(f.program.kernels[kernel]);
+  std::set<int> refused;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int producer : f.groups.producers(id)) {
+      if (refused.count(producer) || is_given(f, producer)) continue;
+      if (const std::string reason = kept_apart(f, producer, id); !reason.empty()) {
         refused.insert(producer);
-        all_.refuse(producer, id, again == reason ? reason : str(reason, "; ", again));
+        f.all.refuse(producer, id, reason);
+        continue;
       }
-    }
-  }
-
-  // What is computed again waits for its readers: in a kernel that runs earlier it would be kept.
-  bool comes_again(int producer, int id) const {
-    return groups_.group(id).kernel.again > groups_.group(producer).kernel.again;
-  }
-
-  // Whether others that read one number of the producer would wait for what the consumer waits for.
-  bool delays_others(int producer, int id) const {
-    if (!groups_.brings_waits(id, producer)) return false;
-    const std::set<int>& writes = groups_.writes(producer);
-    return std::all_of(
-               writes.begin(), writes.end(),
-               [&](int buffer) { return program_.buffers[buffer].size.bounds().high == 1; }) &&
-           std::any_of(writes.begin(), writes.end(),
-                       [&](int buffer) { return all_.readers[buffer] > 1; });
-  }
-
-  std::string join_consumer(int producer, int id) {
-    std::string reason = groups_.waits_between(producer, id)
-                             ? "another kernel lies between them"
-                             : all_.too_large(producer, id);
-    if (reason.empty() && delays_others(producer, id))
-      reason = "others need its result, and would wait for more";
-    if (reason.empty())
-      reason = merge_consumer(program_, groups_.group(producer), groups_.group(id));
-    if (reason.empty()) groups_.absorb(producer, id);
-    return reason;
-  }
-
-  // What is computed again is not kept by those who read it at once.
-  void join_again() {
-    const std::set<int> groups = groups_.alive();
-    for (const int id : groups) {
-      for (const int producer : groups_.producers(id)) {
-        const int again = groups_.group(producer).kernel.again;
-        if (!comes_again(producer, id) || keeps_again(id, producer) || is_given(producer) ||
-            !kept_apart(producer, id).empty() || !join_consumer(producer, id).empty())
-          continue;
-        groups_.group(producer).kernel.again = again;
+      const std::string reason =
+          comes_again(f, producer, id) ? kAgain : join_consumer(f, producer, id);
+      if (reason.empty()) {
+        id = producer;
+        changed = true;
         break;
       }
-    }
-  }
-
-  bool is_given(int id) const { return is_scheduled(groups_.group(id).kernel); }
-
-  // "" if the consumer computes one of the producer's results itself now.
-  std::string inline_into(int consumer, int producer) {
-    std::string reason = all_.too_large(consumer, producer);
-    if (!reason.empty()) return reason;
-    bool any = false;
-    reason = "its row's work is done once";
-    for (int buffer : groups_.reads(consumer)) {
-      if (groups_.writer(buffer) != producer || groups_.group(producer).store_to(buffer) < 0)
-        continue;
-      const bool only_user =
-          program_.buffers[buffer].role == Role::Temporary && all_.readers[buffer] == 1;
-      const std::string refusal = inline_producer(program_, groups_.group(consumer),
-                                                  groups_.group(producer), buffer, only_user);
-      any = any || refusal.empty();
-      reason = refusal;
-    }
-    if (any) groups_.note_reads(consumer);
-    return any ? "" : reason;
-  }
-
-  // Why the two stay apart whatever else they are; "" where they may not.
-  std::string kept_apart(int producer, int id) const {
-    if (is_given(id)) return kScheduled;
-    if (chooses_again(producer, id))
-      return str("its steps would each choose among more than ", kMostChoices, " buffers");
-    return adds_columns_of(producer, id) ? "it adds up columns of what is in memory anyway"
-                                         : "";
-  }
-
-  // Whether each of a row's steps would find out anew which of a long concat's operands it reads.
-  bool chooses_again(int producer, int id) const {
-    const Group& writes = groups_.group(producer);
-    if (!groups_.group(id).sequential()) return false;
-    return std::any_of(groups_.reads(id).begin(), groups_.reads(id).end(), [&](int buffer) {
-      const int store = groups_.writer(buffer) == producer ? writes.store_to(buffer) : -1;
-      return store >= 0 && chooses(writes.kernel, writes.kernel.steps[store]);
-    });
-  }
-
-  // Returned, or read by what has a schedule.
-  bool stays_in_memory(int buffer) const {
-    return program_.buffers[buffer].role == Role::Output || scheduled_reads_.count(buffer) > 0;
-  }
-
-  // Whether a reduction down columns would compute anew what it can read.
-  bool adds_columns_of(int producer, int id) const {
-    const Group &writes = groups_.group(producer), &adds = groups_.group(id);
-    if (writes.sequential() || column_length(adds.kernel, adds.rows) == 0) return false;
-    bool costly = is_apart_from_points(program_, adds.kernel, adds.rows);
-    for (int buffer : groups_.reads(id)) {
-      if (groups_.writer(buffer) != producer) continue;
-      const int store = writes.store_to(buffer);
-      if (store < 0 || !stays_in_memory(buffer)) return false;
-      costly = costly || is_costly(writes.kernel, writes.kernel.steps[store]);
-    }
-    return costly;
-  }
-
-  // Each reader of a buffer joins the first group of readers that takes it.
-  void join_siblings() {
-    for (size_t buffer = 0; buffer < groups_.buffers(); buffer++) {
-      std::vector<int> apart;  // the last few that did not join
-      const std::vector<int> readers(groups_.readers(buffer).begin(),
-                                     groups_.readers(buffer).end());
-      for (int reader : readers) {
-        std::erase_if(apart, [&](int id) { return is_full(id); });
-        const bool joined = std::any_of(apart.begin(), apart.end(),
-                                        [&](int first) { return join_sibling(first, reader); });
-        if (!joined && apart.size() < kMostSiblings) apart.push_back(reader);
+      const std::string again = inline_into(f, id, producer);
+      if (again.empty()) {
+        changed = true;
+        break;
       }
+      refused.insert(producer);
+      f.all.refuse(producer, id, again == reason ? reason : str(reason, "; ", again));
     }
   }
+}
 
-  bool is_full(int id) const {
-    return groups_.group(id).count(StepKind::Store) >= static_cast<int>(kMostResults);
+// What is computed again waits for its readers: in a kernel that runs earlier it would be kept.
+bool comes_again(const Fusion& f, int producer, int id) {
+  return f.groups.group(id).kernel.again > f.groups.group(producer).kernel.again;
+}
+
+// Whether others that read one number of the producer would wait for what the consumer waits for.
+bool delays_others(const Fusion& f, int producer, int id) {
+  if (!f.groups.brings_waits(id, producer)) return false;
+  const std::set<int>& writes = f.groups.writes(producer);
+  return std::all_of(
+             writes.begin(), writes.end(),
+             [&](int buffer) { return f.program.buffers[buffer].size.bounds().high == 1; }) &&
+         std::any_of(writes.begin(), writes.end(),
+                     [&](int buffer) { return f.all.readers[buffer] > 1; });
+}
+
+std::string join_consumer(Fusion& f, int producer, int id) {
+  std::string reason = f.groups.waits_between(producer, id) ? "another kernel lies between them"
+                                                            : f.all.too_large(producer, id);
+  if (reason.empty() && delays_others(f, producer, id))
+    reason = "others need its result, and would wait for more";
+  if (reason.empty())
+    reason = merge_consumer(f.program, f.groups.group(producer), f.groups.group(id));
+  if (reason.empty()) f.groups.absorb(producer, id);
+  return reason;
+}
+
+// What is computed again is not kept by those who read it at once.
+void join_again(Fusion& f) {
+  const std::set<int> groups = f.groups.alive();
+  for (const int id : groups) {
+    for (const int producer : f.groups.producers(id)) {
+      const int again = f.groups.group(producer).kernel.again;
+      if (!comes_again(f, producer, id) || keeps_again(f, id, producer) ||
+          is_given(f, producer) || !kept_apart(f, producer, id).empty() ||
+          !join_consumer(f, producer, id).empty())
+        continue;
+      f.groups.group(producer).kernel.again = again;
+      break;
+    }
   }
+}
 
-  // Whether a kernel computes again what would be kept if it were part of `other`, which runs
-  // earlier: where a reader of it waits for more than the two do. A number of each row may wait.
-  bool keeps_again(int id, int other) const {
-    const auto is_known = [&](int producer) {
-      return producer == id || producer == other || groups_.waits_for(id, producer) ||
-             groups_.waits_for(other, producer);
-    };
-    const auto waits_for_more = [&](int reader) {
-      const std::vector<int> above = groups_.producers(reader);
-      return !std::all_of(above.begin(), above.end(), is_known);
-    };
-    int64_t most = 0;
-    for (const int buffer : groups_.reads(id)) most = std::max(most, elements(buffer));
-    const std::set<int>& writes = groups_.writes(id);
-    return groups_.group(id).kernel.again > 0 &&
-           std::any_of(writes.begin(), writes.end(), [&](int buffer) {
-             const std::set<int>& readers = groups_.readers(buffer);
-             return program_.buffers[buffer].role != Role::Output &&
-                    elements(buffer) > most / kRow &&
-                    std::any_of(readers.begin(), readers.end(), waits_for_more);
-           });
+bool is_given(const Fusion& f, int id) { return is_scheduled(f.groups.group(id).kernel); }
+
+// "" if the consumer computes one of the producer's results itself now.
+std::string inline_into(Fusion& f, int consumer, int producer) {
+  std::string reason = f.all.too_large(consumer, producer);
+  if (!reason.empty()) return reason;
+  bool any = false;
+  reason = "its row's work is done once";
+  for (int buffer : f.groups.reads(consumer)) {
+    if (f.groups.writer(buffer) != producer || f.groups.group(producer).store_to(buffer) < 0)
+      continue;
+    const bool only_user =
+        f.program.buffers[buffer].role == Role::Temporary && f.all.readers[buffer] == 1;
+    const std::string refusal = inline_producer(f.program, f.groups.group(consumer),
+                                                f.groups.group(producer), buffer, only_user);
+    any = any || refusal.empty();
+    reason = refusal;
   }
+  if (any) f.groups.note_reads(consumer);
+  return any ? "" : reason;
+}
 
-  int64_t elements(int buffer) const { return program_.buffers[buffer].size.bounds().high; }
+// Why the two stay apart whatever else they are; "" where they may not.
+std::string kept_apart(const Fusion& f, int producer, int id) {
+  if (is_given(f, id)) return kScheduled;
+  if (chooses_again(f, producer, id))
+    return str("its steps would each choose among more than ", kMostChoices, " buffers");
+  return adds_columns_of(f, producer, id) ? "it adds up columns of what is in memory anyway"
+                                          : "";
+}
 
-  bool join_sibling(int first, int second) {
-    if (groups_.waits_for(second, first) || groups_.waits_for(first, second)) return false;
-    if (!tried_.insert({first, second}).second) return false;
-    std::string reason =
-        is_given(first) || is_given(second) ? kScheduled : all_.too_large(first, second);
-    if (reason.empty() && (keeps_again(first, second) || keeps_again(second, first)))
-      reason = kAgain;
-    if (reason.empty())
-      reason = merge_sibling(program_, groups_.group(first), groups_.group(second));
-    if (!reason.empty()) return all_.refuse(first, second, reason), false;
-    groups_.absorb(first, second);
-    return true;
+// Whether each of a row's steps would find out anew which of a long concat's operands it reads.
+bool chooses_again(const Fusion& f, int producer, int id) {
+  const Group& writes = f.groups.group(producer);
+  if (!f.groups.group(id).sequential()) return false;
+  return std::any_of(f.groups.reads(id).begin(), f.groups.reads(id).end(), [&](int buffer) {
+    const int store = f.groups.writer(buffer) == producer ? writes.store_to(buffer) : -1;
+    return store >= 0 && chooses(writes.kernel, writes.kernel.steps[store]);
+  });
+}
+
+// Returned, or read by what has a schedule.
+bool stays_in_memory(const Fusion& f, int buffer) {
+  return f.program.buffers[buffer].role == Role::Output || f.scheduled_reads.count(buffer) > 0;
+}
+
+// Whether a reduction down columns would compute anew what it can read.
+bool adds_columns_of(const Fusion& f, int producer, int id) {
+  const Group &writes = f.groups.group(producer), &adds = f.groups.group(id);
+  if (writes.sequential() || column_length(adds.kernel, adds.rows) == 0) return false;
+  bool costly = is_apart_from_points(f.program, adds.kernel, adds.rows);
+  for (int buffer : f.groups.reads(id)) {
+    if (f.groups.writer(buffer) != producer) continue;
+    const int store = writes.store_to(buffer);
+    if (store < 0 || !stays_in_memory(f, buffer)) return false;
+    costly = costly || is_costly(writes.kernel, writes.kernel.steps[store]);
   }
+  return costly;
+}
 
-  Grouped all_;
-  const Program& program_;
-  GroupGraph& groups_;
-  std::set<int> scheduled_reads_;        // buffers
-  std::set<std::pair<int, int>> tried_;  // siblings
-};
+// Each reader of a buffer joins the first group of readers that takes it.
+void join_siblings(Fusion& f) {
+  for (size_t buffer = 0; buffer < f.groups.buffers(); buffer++) {
+    std::vector<int> apart;  // the last few that did not join
+    const std::vector<int> readers(f.groups.readers(buffer).begin(),
+                                   f.groups.readers(buffer).end());
+    for (int reader : readers) {
+      std::erase_if(apart, [&](int id) { return is_full(f, id); });
+      const bool joined = std::any_of(apart.begin(), apart.end(), [&](int first) {
+        return join_sibling(f, first, reader);
+      });
+      if (!joined && apart.size() < kMostSiblings) apart.push_back(reader);
+    }
+  }
+}
+
+bool is_full(const Fusion& f, int id) {
+  return f.groups.group(id).count(StepKind::Store) >= static_cast<int>(kMostResults);
+}
+
+// Whether a kernel computes again what would be kept if it were part of `other`, which runs
+// earlier: where a reader of it waits for more than the two do. A number of each row may wait.
+bool keeps_again(const Fusion& f, int id, int other) {
+  const auto is_known = [&](int producer) {
+    return producer == id || producer == other || f.groups.waits_for(id, producer) ||
+           f.groups.waits_for(other, producer);
+  };
+  const auto waits_for_more = [&](int reader) {
+    const std::vector<int> above = f.groups.producers(reader);
+    return !std::all_of(above.begin(), above.end(), is_known);
+  };
+  int64_t most = 0;
+  for (const int buffer : f.groups.reads(id)) most = std::max(most, elements(f, buffer));
+  const std::set<int>& writes = f.groups.writes(id);
+  return f.groups.group(id).kernel.again > 0 &&
+         std::any_of(writes.begin(), writes.end(), [&](int buffer) {
+           const std::set<int>& readers = f.groups.readers(buffer);
+           return f.program.buffers[buffer].role != Role::Output &&
+                  elements(f, buffer) > most / kRow &&
+                  std::any_of(readers.begin(), readers.end(), waits_for_more);
+         });
+}
+
+int64_t elements(const Fusion& f, int buffer) {
+  return f.program.buffers[buffer].size.bounds().high;
+}
+
+bool join_sibling(Fusion& f, int first, int second) {
+  if (f.groups.waits_for(second, first) || f.groups.waits_for(first, second)) return false;
+  if (!f.tried.insert({first, second}).second) return false;
+  std::string reason =
+      is_given(f, first) || is_given(f, second) ? kScheduled : f.all.too_large(first, second);
+  if (reason.empty() && (keeps_again(f, first, second) || keeps_again(f, second, first)))
+    reason = kAgain;
+  if (reason.empty())
+    reason = merge_sibling(f.program, f.groups.group(first), f.groups.group(second));
+  if (!reason.empty()) return f.all.refuse(first, second, reason), false;
+  f.groups.absorb(first, second);
+  return true;
+}
+
+Grouped f.all;
+const Program& f.program;
+GroupGraph& f.groups;
+std::set<int> f.scheduled_reads;        // buffers
+std::set<std::pair<int, int>> f.tried;  // siblings
 
 }  // namespace
 
