@@ -102,6 +102,11 @@ class KernelBuilder {
     return table_.add(std::move(load));
   }
 
+  // Where element `index` of a buffer that is written lies.
+  Expr place(int buffer, const Shape& index) const {
+    return dot(index, row_major_strides(program_.buffers[buffer].type.shape));
+  }
+
   int as_index(int scalar) {  // an i64
     if (kernel_.scalars[scalar].dtype == DType::i64) return scalar;
     return table_.apply(Op::cast, DType::i64, {scalar});
@@ -159,6 +164,7 @@ class KernelBuilder {
     if (!node.where.file.empty()) kernel_.where = {node.where};
     return normalize(std::move(kernel_));
   }
+  const Graph& graph() const { return graph_; }
   ScalarTable& table() { return table_; }
   void discard_inner() { inner_.clear(); }
 
@@ -172,281 +178,271 @@ class KernelBuilder {
   ScalarTable table_;
 };
 
-class Lowering {
- public:
-  explicit Lowering(const Graph& graph)
-      : graph_(graph),
-        views_(graph),
-        buffers_(graph.nodes.size(), -1),
-        is_output_(graph.nodes.size()) {
-    for (int output : graph.outputs) is_output_[output] = true;
-  }
+// --- what an op computes ---
 
-  Program run() {
-    program_.name = graph_.name;
-    for (int node : graph_.inputs()) add_input(node);
-    for (const Buffer& input : program_.buffers) taken_.insert(input.name);
-    const std::vector<bool> unread = unread_places(graph_);
-    for (int node = 0; node < graph_.size(); node++) {
-      if (graph_[node].op != Op::input && views_.stored[node] && !unread[node])
-        add_kernel(node);
-    }
-    for (int output : graph_.outputs) program_.outputs.push_back(buffers_[output]);
-    return std::move(program_);
-  }
+void build_copy(KernelBuilder& k, int id, int buffer) {
+  const Shape index = k.add_rows(k.graph()[id].type.shape);
+  k.write(StepKind::Store, buffer, k.place(buffer, index), k.value_at(id, index));
+}
 
- private:
-  void add_input(int id) {
-    const Node& node = graph_[id];
-    Buffer buffer{node.name, Role::Input, node.type, product(node.type.shape), {}, 0};
-    buffer.align = static_cast<int>(node.integer(Key::align, 16));
-    buffer.donated = node.find(Key::donated) != nullptr;
-    if (node.find(Key::strides) && !is_empty(node.type)) {
-      buffer.strides = node.list(Key::strides);
-      buffer.size = 1;
-      for (size_t k = 0; k < buffer.strides.size(); k++) {
-        const Expr reach = (node.type.shape[k] - 1) * buffer.strides[k];
-        const bool backwards = buffer.strides[k].bounds().high < 0;
-        buffer.size = backwards ? buffer.size - reach : buffer.size + reach;
-        if (backwards) buffer.offset = buffer.offset - reach;
-      }
-    }
-    buffers_[id] = static_cast<int>(program_.buffers.size());
-    program_.buffers.push_back(std::move(buffer));
-  }
+void build_pointwise(KernelBuilder& k, const Node& node, int buffer) {
+  const Shape index = k.add_rows(node.type.shape);
+  std::vector<int> operands;
+  for (int input : node.inputs) operands.push_back(k.value_at(input, index));
+  const int value = k.table().apply(node.op, node.type.dtype, operands);
+  k.write(StepKind::Store, buffer, k.place(buffer, index), value);
+}
 
-  void add_kernel(int id) {
-    const Node& node = graph_[id];
-    const bool output = is_output_[id];
-    const std::string name = tiny_compile::str(output ? "y" : "t", id);
-    program_.buffers.push_back({unused(name),
-                                output ? Role::Output : Role::Temporary,
-                                node.type,
-                                product(node.type.shape),
-                                {},
-                                0});
-    const int buffer = static_cast<int>(program_.buffers.size()) - 1;
-    if (!is_empty(node.type)) {
-      KernelBuilder builder(graph_, views_, program_, buffers_);
-      build(builder, id, buffer);
-      const char* verb = is_virtual(node) ? "copy" : info(node.op).name;
-      program_.launches.push_back({static_cast<int>(program_.kernels.size())});
-      program_.kernels.push_back(builder.finish(tiny_compile::str(verb, "_", id), node));
-    }
-    buffers_[id] = buffer;  // only now: a copy of a view reads through the view
+// %1: f32[8] = sum %0 {axes=[1]}
+//   =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..] ; store t1[i0] = r0 }
+void build_reduction(KernelBuilder& k, const Node& node, int buffer) {
+  const Type& source = k.graph()[node.inputs[0]].type;
+  const std::vector<int> axes = node.axes();
+  Shape index(source.shape.size()), kept;
+  for (size_t axis = 0; axis < index.size(); axis++) {
+    if (std::count(axes.begin(), axes.end(), static_cast<int>(axis))) continue;
+    index[axis] = k.add_axis(source.shape[axis], true);
+    kept.push_back(index[axis]);
   }
-
-  std::string unused(std::string name) const {  // only a user's input can have taken it
-    while (taken_.count(name)) name += "_";
-    return name;
+  for (int axis : axes) index[axis] = k.add_axis(source.shape[axis], false);
+  if (node.integer(Key::keepdim, 0)) {
+    kept = index;
+    for (int axis : axes) kept[axis] = 0;
   }
+  const DType dtype = node.type.dtype;
+  const int result = is_empty(source) ? k.table().constant(of_nothing(node.op, dtype))
+                                      : k.reduce(StepKind::Reduce, node.op, dtype,
+                                                 k.value_at(node.inputs[0], index));
+  k.discard_inner();
+  k.write(StepKind::Store, buffer, k.place(buffer, kept), result);
+}
 
-  Expr place(int buffer, const Shape& index) const {
-    return dot(index, row_major_strides(program_.buffers[buffer].type.shape));
+void build_matmul(KernelBuilder& k, const Node& node, int buffer) {
+  const Shape& lhs_shape = k.graph()[node.inputs[0]].type.shape;
+  const Shape index = k.add_rows(node.type.shape);
+  if (lhs_shape.back().is_constant(0)) {
+    k.write(StepKind::Store, buffer, k.place(buffer, index),
+            k.table().constant(of_nothing(node.op, node.type.dtype)));
+    return;
   }
+  Shape lhs = index, rhs = index;
+  lhs.back() = k.add_axis(lhs_shape.back(), false);
+  rhs[rhs.size() - 2] = lhs.back();
+  const int a = k.value_at(node.inputs[0], lhs), b = k.value_at(node.inputs[1], rhs);
+  const int result = k.reduce(StepKind::Dot, Op::matmul, node.type.dtype, a, b);
+  k.write(StepKind::Store, buffer, k.place(buffer, index), result);
+}
 
-  void build(KernelBuilder& k, int id, int buffer) {
-    const Node& node = graph_[id];
-    if (is_virtual(node)) return build_copy(k, id, buffer);
-    switch (info(node.op).op_class) {
-      case OpClass::Pointwise: return build_pointwise(k, node, buffer);
-      case OpClass::Reduction: return build_reduction(k, node, buffer);
-      case OpClass::Scan: build_along(k, node, buffer, StepKind::Scan); return;
-      case OpClass::Sort: build_along(k, node, buffer, StepKind::Sort); return;
-      case OpClass::Matmul: return build_matmul(k, node, buffer);
-      case OpClass::Scatter: return build_scatter(k, node, buffer);
-      default: break;
-    }
-    switch (node.op) {
-      case Op::philox: return build_philox(k, node, buffer);
-      case Op::gather: return build_gather(k, node, buffer);
-      case Op::concat: return build_concat(k, node, buffer);
-      case Op::pad: return build_pad(k, node, buffer);
-      default: CHECK(false, "no lowering for ", info(node.op).name);
-    }
+void build_philox(KernelBuilder& k, const Node& node, int buffer) {
+  const Shape index = k.add_rows(node.type.shape);
+  Scalar word;
+  word.kind = ScalarKind::Philox;
+  word.dtype = DType::u32;
+  word.operands = {k.value_at(node.inputs[0], {0}), k.value_at(node.inputs[0], {1})};
+  word.value = Literal::of_integer(DType::i64, node.integer(Key::draw, 0));
+  word.index = k.place(buffer, index);
+  k.write(StepKind::Store, buffer, word.index, k.table().add(word));
+}
+
+Step& build_along(KernelBuilder& k, const Node& node, int buffer, StepKind kind) {
+  const int axis = static_cast<int>(node.integer(Key::axis, 0));
+  Shape index(node.type.shape.size());
+  for (int a = 0; a < node.type.rank(); a++) {
+    if (a != axis) index[a] = k.add_axis(node.type.shape[a], true);
   }
+  index[axis] = k.add_axis(node.type.shape[axis], false);
+  Step& step = k.write(kind, buffer, k.place(buffer, index), k.value_at(node.inputs[0], index));
+  step.op = node.op;
+  return step;
+}
 
-  void build_copy(KernelBuilder& k, int id, int buffer) {
-    const Shape index = k.add_rows(graph_[id].type.shape);
-    k.write(StepKind::Store, buffer, place(buffer, index), k.value_at(id, index));
+Expr indirect_symbol(const Expr& limit) { return Expr::index(indirect(0), max(limit, 1)); }
+
+void build_gather(KernelBuilder& k, const Node& node, int buffer) {
+  if (is_running_extreme(k.graph(), node)) {
+    Step& step = build_along(k, node, buffer, StepKind::Scan);
+    step.op = k.graph()[node.inputs[1]].op;
+    step.values = true;
+    return;
   }
+  const int axis = static_cast<int>(node.integer(Key::axis, 0));
+  const Expr limit = k.graph()[node.inputs[0]].type.shape[axis];
+  const Shape index = k.add_rows(node.type.shape);
+  const int where = k.as_index(k.value_at(node.inputs[1], index));
+  Shape at = index;
+  at[axis] = indirect_symbol(limit);
+  k.write(StepKind::Store, buffer, k.place(buffer, index),
+          k.value_at(node.inputs[0], at, -1, {where}, {limit}));
+}
 
-  void build_pointwise(KernelBuilder& k, const Node& node, int buffer) {
-    const Shape index = k.add_rows(node.type.shape);
-    std::vector<int> operands;
-    for (int input : node.inputs) operands.push_back(k.value_at(input, index));
-    const int value = k.table().apply(node.op, node.type.dtype, operands);
-    k.write(StepKind::Store, buffer, place(buffer, index), value);
+// rows(others) { store y for (j: D) = data
+//                scatter y[.. at0 ..; at0 = index] for (j: J) = scatter_add src }
+void build_scatter(KernelBuilder& k, const Node& node, int buffer) {
+  const int axis = static_cast<int>(node.integer(Key::axis, 0));
+  const Shape& shape = node.type.shape;
+  const Shape& updates = k.graph()[node.inputs[1]].type.shape;
+  Shape index(shape.size());
+  for (int a = 0; a < node.type.rank(); a++) {
+    if (a != axis) index[a] = k.add_axis(shape[a], true);
   }
-
-  // %1: f32[8] = sum %0 {axes=[1]}
-  //   =>  rows(i0: 8) { r0 = sum(j0: 4) load x[..] ; store t1[i0] = r0 }
-  void build_reduction(KernelBuilder& k, const Node& node, int buffer) {
-    const Type& source = graph_[node.inputs[0]].type;
-    const std::vector<int> axes = node.axes();
-    Shape index(source.shape.size()), kept;
-    for (size_t axis = 0; axis < index.size(); axis++) {
-      if (std::count(axes.begin(), axes.end(), static_cast<int>(axis))) continue;
-      index[axis] = k.add_axis(source.shape[axis], true);
-      kept.push_back(index[axis]);
-    }
-    for (int axis : axes) index[axis] = k.add_axis(source.shape[axis], false);
-    if (node.integer(Key::keepdim, 0)) {
-      kept = index;
-      for (int axis : axes) kept[axis] = 0;
-    }
-    const DType dtype = node.type.dtype;
-    const int result = is_empty(source) ? k.table().constant(of_nothing(node.op, dtype))
-                                        : k.reduce(StepKind::Reduce, node.op, dtype,
-                                                   k.value_at(node.inputs[0], index));
-    k.discard_inner();
-    k.write(StepKind::Store, buffer, place(buffer, kept), result);
+  Shape at = index;
+  at[axis] = k.add_axis(shape[axis], false);
+  k.write(StepKind::Store, buffer, k.place(buffer, at), k.value_at(node.inputs[0], at));
+  if (product(updates).is_constant(0)) return;
+  int mask = -1;
+  for (int a = 0; a < node.type.rank(); a++) {
+    if (a != axis && updates[a] != shape[a])
+      mask = k.both(mask, k.compare(Op::lt, index[a], updates[a]));
   }
+  at[axis] = k.add_axis(updates[axis], false);
+  const int where = k.as_index(k.value_at(node.inputs[1], at, mask));
+  const int update = k.value_at(node.inputs[2], at, mask);
+  at[axis] = indirect_symbol(shape[axis]);
+  Step& step = k.write(StepKind::Scatter, buffer, k.place(buffer, at), update);
+  step.op = node.op;
+  step.rhs = where;
+  step.limit = shape[axis];
+  step.mask = mask;
+}
 
-  void build_matmul(KernelBuilder& k, const Node& node, int buffer) {
-    const Shape& lhs_shape = graph_[node.inputs[0]].type.shape;
-    const Shape index = k.add_rows(node.type.shape);
-    if (lhs_shape.back().is_constant(0)) {
-      k.write(StepKind::Store, buffer, place(buffer, index),
-              k.table().constant(of_nothing(node.op, node.type.dtype)));
-      return;
-    }
-    Shape lhs = index, rhs = index;
-    lhs.back() = k.add_axis(lhs_shape.back(), false);
-    rhs[rhs.size() - 2] = lhs.back();
-    const int a = k.value_at(node.inputs[0], lhs), b = k.value_at(node.inputs[1], rhs);
-    const int result = k.reduce(StepKind::Dot, Op::matmul, node.type.dtype, a, b);
-    k.write(StepKind::Store, buffer, place(buffer, index), result);
+// concat of a (3 long) and b: where(i < 3, load a[i] if i < 3 else 0, load b[i - 3] if i >= 3
+// else 0)
+void build_concat(KernelBuilder& k, const Node& node, int buffer) {
+  const int axis = static_cast<int>(node.integer(Key::axis, 0));
+  const Shape index = k.add_rows(node.type.shape);
+  std::vector<int> parts;
+  for (int input : node.inputs) {
+    if (!is_empty(k.graph()[input].type)) parts.push_back(input);
   }
-
-  void build_philox(KernelBuilder& k, const Node& node, int buffer) {
-    const Shape index = k.add_rows(node.type.shape);
-    Scalar word;
-    word.kind = ScalarKind::Philox;
-    word.dtype = DType::u32;
-    word.operands = {k.value_at(node.inputs[0], {0}), k.value_at(node.inputs[0], {1})};
-    word.value = Literal::of_integer(DType::i64, node.integer(Key::draw, 0));
-    word.index = place(buffer, index);
-    k.write(StepKind::Store, buffer, word.index, k.table().add(word));
-  }
-
-  void build_gather(KernelBuilder& k, const Node& node, int buffer) {
-    if (is_running_extreme(graph_, node)) {
-      Step& step = build_along(k, node, buffer, StepKind::Scan);
-      step.op = graph_[node.inputs[1]].op;
-      step.values = true;
-      return;
-    }
-    const int axis = static_cast<int>(node.integer(Key::axis, 0));
-    const Expr limit = graph_[node.inputs[0]].type.shape[axis];
-    const Shape index = k.add_rows(node.type.shape);
-    const int where = k.as_index(k.value_at(node.inputs[1], index));
-    Shape at = index;
-    at[axis] = indirect_symbol(limit);
-    k.write(StepKind::Store, buffer, place(buffer, index),
-            k.value_at(node.inputs[0], at, -1, {where}, {limit}));
-  }
-
-  static Expr indirect_symbol(const Expr& limit) {
-    return Expr::index(indirect(0), max(limit, 1));
-  }
-
-  // rows(others) { store y for (j: D) = data
-  //                scatter y[.. at0 ..; at0 = index] for (j: J) = scatter_add src }
-  void build_scatter(KernelBuilder& k, const Node& node, int buffer) {
-    const int axis = static_cast<int>(node.integer(Key::axis, 0));
-    const Shape& shape = node.type.shape;
-    const Shape& updates = graph_[node.inputs[1]].type.shape;
-    Shape index(shape.size());
-    for (int a = 0; a < node.type.rank(); a++) {
-      if (a != axis) index[a] = k.add_axis(shape[a], true);
-    }
-    Shape at = index;
-    at[axis] = k.add_axis(shape[axis], false);
-    k.write(StepKind::Store, buffer, place(buffer, at), k.value_at(node.inputs[0], at));
-    if (product(updates).is_constant(0)) return;
+  int value = -1;
+  Expr end = node.type.shape[axis];
+  for (size_t p = parts.size(); p-- > 0;) {
+    const Expr start = end - k.graph()[parts[p]].type.shape[axis];
     int mask = -1;
-    for (int a = 0; a < node.type.rank(); a++) {
-      if (a != axis && updates[a] != shape[a])
-        mask = k.both(mask, k.compare(Op::lt, index[a], updates[a]));
-    }
-    at[axis] = k.add_axis(updates[axis], false);
-    const int where = k.as_index(k.value_at(node.inputs[1], at, mask));
-    const int update = k.value_at(node.inputs[2], at, mask);
-    at[axis] = indirect_symbol(shape[axis]);
-    Step& step = k.write(StepKind::Scatter, buffer, place(buffer, at), update);
-    step.op = node.op;
-    step.rhs = where;
-    step.limit = shape[axis];
-    step.mask = mask;
-  }
-
-  // concat of a (3 long) and b: where(i < 3, load a[i] if i < 3 else 0, load b[i - 3] if i >= 3
-  // else 0)
-  void build_concat(KernelBuilder& k, const Node& node, int buffer) {
-    const int axis = static_cast<int>(node.integer(Key::axis, 0));
-    const Shape index = k.add_rows(node.type.shape);
-    std::vector<int> parts;
-    for (int input : node.inputs) {
-      if (!is_empty(graph_[input].type)) parts.push_back(input);
-    }
-    int value = -1;
-    Expr end = node.type.shape[axis];
-    for (size_t p = parts.size(); p-- > 0;) {
-      const Expr start = end - graph_[parts[p]].type.shape[axis];
-      int mask = -1;
-      if (p > 0) mask = k.compare(Op::ge, index[axis], start);
-      if (p + 1 < parts.size()) mask = k.both(mask, k.compare(Op::lt, index[axis], end));
-      Shape at = index;
-      at[axis] = index[axis] - start;
-      const int part = k.value_at(parts[p], at, mask);
-      const int before_end = value < 0 ? -1 : k.compare(Op::lt, index[axis], end);
-      value = value < 0
-                  ? part
-                  : k.table().apply(Op::where, node.type.dtype, {before_end, part, value});
-      end = start;
-    }
-    k.write(StepKind::Store, buffer, place(buffer, index), value);
-  }
-
-  void build_pad(KernelBuilder& k, const Node& node, int buffer) {
-    const Type& source = graph_[node.inputs[0]].type;
-    const Shape index = k.add_rows(node.type.shape);
-    if (is_empty(source)) {
-      k.write(StepKind::Store, buffer, place(buffer, index), k.table().constant(node.value));
-      return;
-    }
+    if (p > 0) mask = k.compare(Op::ge, index[axis], start);
+    if (p + 1 < parts.size()) mask = k.both(mask, k.compare(Op::lt, index[axis], end));
     Shape at = index;
-    int mask = -1;
-    for (size_t a = 0; a < at.size(); a++) {
-      at[a] = index[a] - node.list(Key::low)[a];
-      if (at[a].bounds().low < 0) mask = k.both(mask, k.compare(Op::ge, at[a], 0));
-      if (at[a].bounds().high >= source.shape[a].bounds().low)
-        mask = k.both(mask, k.compare(Op::lt, at[a], source.shape[a]));
-    }
-    const int value = k.masked(mask, k.value_at(node.inputs[0], at, mask), node.value);
-    k.write(StepKind::Store, buffer, place(buffer, index), value);
+    at[axis] = index[axis] - start;
+    const int part = k.value_at(parts[p], at, mask);
+    const int before_end = value < 0 ? -1 : k.compare(Op::lt, index[axis], end);
+    value = value < 0 ? part
+                      : k.table().apply(Op::where, node.type.dtype, {before_end, part, value});
+    end = start;
   }
+  k.write(StepKind::Store, buffer, k.place(buffer, index), value);
+}
 
-  Step& build_along(KernelBuilder& k, const Node& node, int buffer, StepKind kind) {
-    const int axis = static_cast<int>(node.integer(Key::axis, 0));
-    Shape index(node.type.shape.size());
-    for (int a = 0; a < node.type.rank(); a++) {
-      if (a != axis) index[a] = k.add_axis(node.type.shape[a], true);
-    }
-    index[axis] = k.add_axis(node.type.shape[axis], false);
-    Step& step = k.write(kind, buffer, place(buffer, index), k.value_at(node.inputs[0], index));
-    step.op = node.op;
-    return step;
+void build_pad(KernelBuilder& k, const Node& node, int buffer) {
+  const Type& source = k.graph()[node.inputs[0]].type;
+  const Shape index = k.add_rows(node.type.shape);
+  if (is_empty(source)) {
+    k.write(StepKind::Store, buffer, k.place(buffer, index), k.table().constant(node.value));
+    return;
   }
+  Shape at = index;
+  int mask = -1;
+  for (size_t a = 0; a < at.size(); a++) {
+    at[a] = index[a] - node.list(Key::low)[a];
+    if (at[a].bounds().low < 0) mask = k.both(mask, k.compare(Op::ge, at[a], 0));
+    if (at[a].bounds().high >= source.shape[a].bounds().low)
+      mask = k.both(mask, k.compare(Op::lt, at[a], source.shape[a]));
+  }
+  const int value = k.masked(mask, k.value_at(node.inputs[0], at, mask), node.value);
+  k.write(StepKind::Store, buffer, k.place(buffer, index), value);
+}
 
-  const Graph& graph_;
-  const Views views_;
-  Program program_;
-  std::vector<int> buffers_;  // of each node, -1 where it has none
-  std::vector<bool> is_output_;
-  std::set<std::string> taken_;  // names of inputs
+void build(KernelBuilder& k, int id, int buffer) {
+  const Node& node = k.graph()[id];
+  if (is_virtual(node)) return build_copy(k, id, buffer);
+  switch (info(node.op).op_class) {
+    case OpClass::Pointwise: return build_pointwise(k, node, buffer);
+    case OpClass::Reduction: return build_reduction(k, node, buffer);
+    case OpClass::Scan: build_along(k, node, buffer, StepKind::Scan); return;
+    case OpClass::Sort: build_along(k, node, buffer, StepKind::Sort); return;
+    case OpClass::Matmul: return build_matmul(k, node, buffer);
+    case OpClass::Scatter: return build_scatter(k, node, buffer);
+    default: break;
+  }
+  switch (node.op) {
+    case Op::philox: return build_philox(k, node, buffer);
+    case Op::gather: return build_gather(k, node, buffer);
+    case Op::concat: return build_concat(k, node, buffer);
+    case Op::pad: return build_pad(k, node, buffer);
+    default: CHECK(false, "no lowering for ", info(node.op).name);
+  }
+}
+
+// --- buffers and kernels ---
+
+struct Lowering {
+  explicit Lowering(const Graph& g) : graph(g), views(g), buffers(g.nodes.size(), -1) {}
+
+  const Graph& graph;
+  const Views views;
+  Program program;
+  std::vector<int> buffers;     // of each node, -1 where it has none
+  std::set<std::string> taken;  // names of inputs
 };
+
+void add_input(Lowering& l, int id) {
+  const Node& node = l.graph[id];
+  Buffer buffer{node.name, Role::Input, node.type, product(node.type.shape), {}, 0};
+  buffer.align = static_cast<int>(node.integer(Key::align, 16));
+  buffer.donated = node.find(Key::donated) != nullptr;
+  if (node.find(Key::strides) && !is_empty(node.type)) {
+    buffer.strides = node.list(Key::strides);
+    buffer.size = 1;
+    for (size_t k = 0; k < buffer.strides.size(); k++) {
+      const Expr reach = (node.type.shape[k] - 1) * buffer.strides[k];
+      const bool backwards = buffer.strides[k].bounds().high < 0;
+      buffer.size = backwards ? buffer.size - reach : buffer.size + reach;
+      if (backwards) buffer.offset = buffer.offset - reach;
+    }
+  }
+  l.buffers[id] = static_cast<int>(l.program.buffers.size());
+  l.program.buffers.push_back(std::move(buffer));
+}
+
+// Only a user's input can have taken the name.
+std::string unused(const Lowering& l, std::string name) {
+  while (l.taken.count(name)) name += "_";
+  return name;
+}
+
+void add_kernel(Lowering& l, int id, bool output) {
+  const Node& node = l.graph[id];
+  const std::string name = str(output ? "y" : "t", id);
+  l.program.buffers.push_back({unused(l, name),
+                               output ? Role::Output : Role::Temporary,
+                               node.type,
+                               product(node.type.shape),
+                               {},
+                               0});
+  const int buffer = static_cast<int>(l.program.buffers.size()) - 1;
+  if (!is_empty(node.type)) {
+    KernelBuilder builder(l.graph, l.views, l.program, l.buffers);
+    build(builder, id, buffer);
+    const char* verb = is_virtual(node) ? "copy" : info(node.op).name;
+    l.program.launches.push_back({static_cast<int>(l.program.kernels.size())});
+    l.program.kernels.push_back(builder.finish(str(verb, "_", id), node));
+  }
+  l.buffers[id] = buffer;  // only now: a copy of a view reads through the view
+}
+
+Program lowered(const Graph& graph) {
+  Lowering l(graph);
+  l.program.name = graph.name;
+  for (int node : graph.inputs()) add_input(l, node);
+  for (const Buffer& input : l.program.buffers) l.taken.insert(input.name);
+  const std::vector<bool> unread = unread_places(graph);
+  const std::set<int> outputs(graph.outputs.begin(), graph.outputs.end());
+  for (int node = 0; node < graph.size(); node++) {
+    if (graph[node].op != Op::input && l.views.stored[node] && !unread[node])
+      add_kernel(l, node, outputs.count(node) > 0);
+  }
+  for (int output : graph.outputs) l.program.outputs.push_back(l.buffers[output]);
+  return std::move(l.program);
+}
 
 // A size called like a loop gets another name: graph f[i0: 1..8] => program f[i0_: 1..8].
 Graph without_loop_names(const Graph& graph) {
@@ -468,7 +464,7 @@ Graph without_loop_names(const Graph& graph) {
 
 Program lower(const Graph& graph) {
   const Graph renamed = without_loop_names(graph);
-  return Lowering(with_short_concats(inline_calls(renamed))).run();
+  return lowered(with_short_concats(inline_calls(renamed)));
 }
 
 }  // namespace tiny_compile
