@@ -52,44 +52,10 @@ std::optional<Key> key_of(Op op, std::string_view word) {
   return std::nullopt;
 }
 
-class Parser : TextCursor {
- public:
-  explicit Parser(std::string_view text) : TextCursor(text) {}
-
-  Graph parse() {
-    Graph graph = parse_one();
-    skip_space();
-    if (!at_end()) error(at_, "text after the graph's '}'; a file holds one graph");
-    return graph;
-  }
-
- private:
-  Graph parse_one() {
-    parse_header();
-    while (skip_space(), !at_end() && text_[at_] == '%') parse_node();
-    parse_footer();
-    const std::optional<Problem> problem = find_problem(graph_);
-    if (!problem) return std::move(graph_);
-    const bool has_place = problem->node >= 0;
-    error(has_place ? starts_[static_cast<size_t>(problem->node)] : begin_, problem->message);
-  }
-
-  // --- parts of a node ---
-
-  int64_t id() {  // %14
-    expect('%', "this (an operand or a node is written %0, %1, ...)");
-    return number();
-  }
-
-  int defined_id() {
-    skip_blanks();
-    const size_t start = at_;
-    const int64_t found = id();
-    if (found >= 0 && found < graph_.size()) return static_cast<int>(found);
-    error(start, graph_.size() == 0 ? str("%", found, " is not defined; no node is, so far")
-                                    : str("%", found, " is not defined; so far there are %0..%",
-                                          graph_.size() - 1));
-  }
+// The parts of a node: ids, sizes, types and ops.
+class PartParser : protected TextCursor {
+ protected:
+  explicit PartParser(std::string_view text) : TextCursor(text) {}
 
   void define_id() {  // ids are the positions of nodes
     skip_blanks();
@@ -109,13 +75,6 @@ class Parser : TextCursor {
       result.push_back(defined_id());
     } while (accept(','));
     return result;
-  }
-
-  Expr symbol(std::string_view name, size_t position) const {
-    const auto found = symbols_.find(name);
-    if (found != symbols_.end()) return found->second;
-    error(position, str("unknown size '", name, "'; declare it in the header: graph ",
-                        graph_.name, "[", name, ": 1..4096](...)"));
   }
 
   Expr expr() {
@@ -145,6 +104,43 @@ class Parser : TextCursor {
     return tuple;
   }
 
+  Op op() {
+    skip_blanks();
+    const size_t start = at_;
+    const std::string_view word = this->word();
+    const std::optional<Op> found = op_from(word);
+    if (found) return *found;
+    if (word.empty()) error(start, "expected an op, such as add");
+    error(start, str("unknown op '", word, "'", suggestion(word, op_names())));
+  }
+
+  Graph graph_;
+  std::vector<size_t> starts_;  // of each node in text_
+  DeclaredSizes symbols_;
+
+ private:
+  int64_t id() {  // %14
+    expect('%', "this (an operand or a node is written %0, %1, ...)");
+    return number();
+  }
+
+  int defined_id() {
+    skip_blanks();
+    const size_t start = at_;
+    const int64_t found = id();
+    if (found >= 0 && found < graph_.size()) return static_cast<int>(found);
+    error(start, graph_.size() == 0 ? str("%", found, " is not defined; no node is, so far")
+                                    : str("%", found, " is not defined; so far there are %0..%",
+                                          graph_.size() - 1));
+  }
+
+  Expr symbol(std::string_view name, size_t position) const {
+    const auto found = symbols_.find(name);
+    if (found != symbols_.end()) return found->second;
+    error(position, str("unknown size '", name, "'; declare it in the header: graph ",
+                        graph_.name, "[", name, ": 1..4096](...)"));
+  }
+
   Type tensor_type() {
     skip_blanks();
     const size_t start = at_;
@@ -157,28 +153,27 @@ class Parser : TextCursor {
     expect('[', "the dtype (a type is written f32[2,3], a number f32[])");
     return {*dtype, list(), {}};
   }
+};
 
-  Op op() {
+class AttributeParser : protected PartParser {
+ protected:
+  using PartParser::PartParser;
+
+  void parse_attributes(Node& node) {
     skip_blanks();
     const size_t start = at_;
-    const std::string_view word = this->word();
-    const std::optional<Op> found = op_from(word);
-    if (found) return *found;
-    if (word.empty()) error(start, "expected an op, such as add");
-    error(start, str("unknown op '", word, "'", suggestion(word, op_names())));
-  }
-
-  void parse_value(Node& node) {  // value=-0.5
-    skip_blanks();
-    const size_t start = at_;
-    at_ = std::min(text_.find_first_of(",} \t\r\n#", at_), text_.size());
-    try {
-      node.value = parse_literal(node.type.dtype, text_.substr(start, at_ - start));
-    } catch (const Error& literal_error) {
-      error(start, literal_error.what());
+    bool has_value = false;
+    if (accept('{') && !accept('}')) {
+      do {
+        parse_attribute(node, has_value);
+      } while (accept(','));
+      expect('}', "the attributes");
     }
+    const bool needs_value = node.op == Op::constant || node.op == Op::pad;
+    if (needs_value && !has_value) error(start, "here needs to be a value, as in {value=0.5}");
   }
 
+ private:
   void parse_attribute(Node& node, bool& has_value) {
     skip_blanks();
     const size_t start = at_;
@@ -201,35 +196,38 @@ class Parser : TextCursor {
     node.set(*key, is_list(*key) ? list() : std::vector<Expr>{expr()});
   }
 
-  void parse_attributes(Node& node) {
+  void parse_value(Node& node) {  // value=-0.5
     skip_blanks();
     const size_t start = at_;
-    bool has_value = false;
-    if (accept('{') && !accept('}')) {
-      do {
-        parse_attribute(node, has_value);
-      } while (accept(','));
-      expect('}', "the attributes");
+    at_ = std::min(text_.find_first_of(",} \t\r\n#", at_), text_.size());
+    try {
+      node.value = parse_literal(node.type.dtype, text_.substr(start, at_ - start));
+    } catch (const Error& literal_error) {
+      error(start, literal_error.what());
     }
-    const bool needs_value = node.op == Op::constant || node.op == Op::pad;
-    if (needs_value && !has_value) error(start, "here needs to be a value, as in {value=0.5}");
+  }
+};
+
+class GraphParser : AttributeParser {
+ public:
+  explicit GraphParser(std::string_view text) : AttributeParser(text) {}
+
+  Graph parse() {
+    Graph graph = parse_one();
+    skip_space();
+    if (!at_end()) error(at_, "text after the graph's '}'; a file holds one graph");
+    return graph;
   }
 
-  void parse_line_end(Node& node) {
-    node.where = place_of(comment());
-    end_line();
-  }
-
-  // --- the whole ---
-
-  void parse_parameter() {  // %0 x: f32[2,3] {strides=[1,2]}
-    Node node;
-    define_id();
-    node.name = identifier("the input's name");
-    expect(':', "the input's name");
-    node.type = type();
-    parse_attributes(node);
-    graph_.append(std::move(node));
+ private:
+  Graph parse_one() {
+    parse_header();
+    while (skip_space(), !at_end() && text_[at_] == '%') parse_node();
+    parse_footer();
+    const std::optional<Problem> problem = find_problem(graph_);
+    if (!problem) return std::move(graph_);
+    const bool has_place = problem->node >= 0;
+    error(has_place ? starts_[static_cast<size_t>(problem->node)] : begin_, problem->message);
   }
 
   void parse_header() {
@@ -255,6 +253,16 @@ class Parser : TextCursor {
     expect('{', "the inputs");
   }
 
+  void parse_parameter() {  // %0 x: f32[2,3] {strides=[1,2]}
+    Node node;
+    define_id();
+    node.name = identifier("the input's name");
+    expect(':', "the input's name");
+    node.type = type();
+    parse_attributes(node);
+    graph_.append(std::move(node));
+  }
+
   void parse_node() {
     Node node;
     define_id();
@@ -273,12 +281,17 @@ class Parser : TextCursor {
     graph_.append(std::move(node));
   }
 
+  void parse_line_end(Node& node) {
+    node.where = place_of(comment());
+    end_line();
+  }
+
   void parse_graphs(Node& node) {
     expect('{', "the operands (this op holds a graph: { graph NAME(...) { ... } })");
     parse_line_end(node);
     for (size_t i = 0; i < graphs_of(node.op); i++) {
       if (depth_ + 1 >= kMaxDepth) error(at_, str("more than ", kMaxDepth, " graphs deep"));
-      Parser inner(text_);
+      GraphParser inner(text_);
       inner.at_ = at_;
       inner.depth_ = depth_ + 1;
       inner.symbols_ = symbols_;
@@ -301,15 +314,12 @@ class Parser : TextCursor {
     expect('}', "the outputs");
   }
 
-  Graph graph_;
-  std::vector<size_t> starts_;  // of each node in text_
-  DeclaredSizes symbols_;
   size_t begin_ = 0;  // of the graph in text_
   int depth_ = 0;     // graphs around this one
 };
 
 }  // namespace
 
-Graph parse_graph(std::string_view text) { return Parser(text).parse(); }
+Graph parse_graph(std::string_view text) { return GraphParser(text).parse(); }
 
 }  // namespace tiny_compile
