@@ -9,6 +9,7 @@
 #include "tiny_compile/loops/legal_schedule.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_axes.h"
@@ -195,6 +196,43 @@ std::string why_illegal_strips(const Program& program, const Kernel& kernel) {
                                            bytes, " bytes, L2 has ", program.machine.l2);
 }
 
+bool is_dot(const Step& step) { return step.kind == StepKind::Dot; }
+
+bool stores_points(const Step& step) {
+  return step.kind == StepKind::Store && step.inner.empty();
+}
+
+std::string why_illegal_pointwise(const Program& program, const Kernel& kernel) {
+  if (!std::all_of(kernel.steps.begin(), kernel.steps.end(), stores_points))
+    return "schedule pointwise is for stores alone";
+  if (kernel.rows == 0) return "schedule pointwise needs a row axis";
+  if (const std::string reason = why_illegal_points(program, kernel); !reason.empty())
+    return reason;
+  return program.target == Target::Cpp ? why_illegal_near(program, kernel) : "";
+}
+
+std::string why_illegal_columns(const Program& program, const Kernel& kernel) {
+  if (can_go_in_columns(program, kernel))
+    return program.target == Target::Cpp ? why_illegal_strips(program, kernel)
+                                         : why_illegal_rows(program, kernel);
+  return "schedule columns is for 8 rows or more, without "
+         "dots, folds and sorts, of at most "
+         "1048576 elements (sum_exp for cuda, or of a size: 1024); on the CPU where L2 "
+         "holds 16 of them, and what they update in chunks lies side by side";
+}
+
+std::string why_illegal_product(const Program& program, const Kernel& kernel) {
+  const auto dots = std::count_if(kernel.steps.begin(), kernel.steps.end(), is_dot),
+             stores = std::count_if(kernel.steps.begin(), kernel.steps.end(), stores_points);
+  if (dots != 1 || dots + stores != std::ssize(kernel.steps))
+    return "schedule tiles is for one dot and stores";
+  if (!can_be_tiled(program, kernel))
+    return "schedule tiles is for a dot of numbers; on cuda of floats, its left factor free of "
+           "the last row axis and its right one of the one before";
+  return program.target == Target::Cpp ? why_illegal_panels(program, kernel)
+                                       : why_illegal_tiles(kernel);
+}
+
 }  // namespace
 
 bool can_go_in_columns(const Program& program, const Kernel& kernel) {
@@ -228,17 +266,12 @@ bool can_be_called(const Program& program, const Kernel& kernel) {
 }
 
 std::string why_illegal(const Program& program, const Kernel& kernel) {
-  int dots = 0, folds = 0, others = 0;
-  for (const Step& step : kernel.steps) {
-    const bool point = step.kind == StepKind::Store && step.inner.empty();
-    dots += step.kind == StepKind::Dot;
-    folds += step.kind == StepKind::Fold;
-    others += step.kind != StepKind::Dot && !point;
-  }
-  if (folds > 0 && program.target == Target::Cpp)
+  const bool folds = std::any_of(kernel.steps.begin(), kernel.steps.end(),
+                                 [](const Step& step) { return step.kind == StepKind::Fold; });
+  if (folds && program.target == Target::Cpp)
     return "folds rows, which the C++ back end does not";
   if (!kernel.schedule) return "";
-  if (folds > 0 && kernel.schedule->strategy != Strategy::Layouts)
+  if (folds && kernel.schedule->strategy != Strategy::Layouts)
     return str("schedule ", name_of(kernel.schedule->strategy),
                ": rows that fold are laid out, as layouts rows warp 4 · serial 8 loop ...");
   for (const std::string& reason :
@@ -250,32 +283,15 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
     case Strategy::Rows:
       return program.target == Target::Cpp ? why_no_stream(program, kernel)
                                            : why_illegal_rows(program, kernel);
-    case Strategy::Pointwise:
-      if (dots + others > 0) return "schedule pointwise is for stores alone";
-      if (kernel.rows == 0) return "schedule pointwise needs a row axis";
-      if (const std::string reason = why_illegal_points(program, kernel); !reason.empty())
-        return reason;
-      return program.target == Target::Cpp ? why_illegal_near(program, kernel) : "";
-    case Strategy::Columns:
-      if (can_go_in_columns(program, kernel))
-        return program.target == Target::Cpp ? why_illegal_strips(program, kernel)
-                                             : why_illegal_rows(program, kernel);
-      return "schedule columns is for 8 rows or more, without "
-             "dots, folds and sorts, of at most "
-             "1048576 elements (sum_exp for cuda, or of a size: 1024); on the CPU where L2 "
-             "holds 16 of them, and what they update in chunks lies side by side";
+    case Strategy::Pointwise: return why_illegal_pointwise(program, kernel);
+    case Strategy::Columns: return why_illegal_columns(program, kernel);
     case Strategy::Library: {
       const std::string reason = why_no_call(program, kernel);
       return reason.empty() ? "" : "schedule library " + reason;
     }
     case Strategy::Tiles: break;
   }
-  if (dots != 1 || others > 0) return "schedule tiles is for one dot and stores";
-  if (!can_be_tiled(program, kernel))
-    return "schedule tiles is for a dot of numbers; on cuda of floats, its left factor free of "
-           "the last row axis and its right one of the one before";
-  return program.target == Target::Cpp ? why_illegal_panels(program, kernel)
-                                       : why_illegal_tiles(kernel);
+  return why_illegal_product(program, kernel);
 }
 
 }  // namespace tiny_compile

@@ -12,20 +12,22 @@ namespace {
 
 constexpr int64_t kMostIndex = 64;  // parts of an index; beyond, a view is copied first
 
+Shape index_before_reshape(const Node& view, const Shape& source, const Shape& index) {
+  const auto is_zero = [](const Expr& at) { return at.is_constant(0); };
+  if (std::all_of(index.begin(), index.end(), is_zero)) return Shape(source.size());
+  const Expr flat = dot(index, row_major_strides(view.type.shape));
+  const Shape strides = row_major_strides(source);
+  Shape result(source.size());
+  for (size_t k = 0; k < source.size(); k++) {
+    if (!source[k].is_constant(1)) result[k] = mod(floor_div(flat, strides[k]), source[k]);
+  }
+  return result;
+}
+
 // Where element `index` of a view lies in the tensor it looks at.
 Shape source_index(const Node& view, const Shape& source, Shape index) {
   switch (view.op) {
-    case Op::reshape: {
-      const auto is_zero = [](const Expr& at) { return at.is_constant(0); };
-      if (std::all_of(index.begin(), index.end(), is_zero)) return Shape(source.size());
-      const Expr flat = dot(index, row_major_strides(view.type.shape));
-      const Shape strides = row_major_strides(source);
-      Shape result(source.size());
-      for (size_t k = 0; k < source.size(); k++) {
-        if (!source[k].is_constant(1)) result[k] = mod(floor_div(flat, strides[k]), source[k]);
-      }
-      return result;
-    }
+    case Op::reshape: return index_before_reshape(view, source, index);
     case Op::permute: {
       Shape result(index.size());
       const std::vector<int> axes = view.axes();

@@ -109,6 +109,27 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
   return d;
 }
 
+// All of a column in registers: about `elements` of it in each thread, in `lanes` columns a warp where
+// that needs more threads than one.
+Deal held_deal(const Outline& columns, int64_t row_vector, int64_t elements, int64_t lanes) {
+  const int64_t padded = power_of_two_from(columns.longest);
+  Deal held;
+  held.row_vector = row_vector;
+  held.registers = registers_for(columns, row_vector, elements);
+  held.row_lanes = padded > held.registers ? lanes : kLanes;
+  held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
+  return held;
+}
+
+int64_t most_whole(int64_t bytes) {  // of an element
+  return bytes == kWord ? kMostWhole : bytes == 2 ? kMostWholeHalves : 0;
+}
+
+bool keeps_busy(const Machine& machine, const Outline& columns, const Deal& held) {
+  return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
+         kBusyWarps * machine.multiprocessors;
+}
+
 }  // namespace
 
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
@@ -131,24 +152,13 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   }
   const bool is_cut = rows.bytes == 2 && columns.longest > kMostCut &&
                       columns.longest < kChunk && columns.streams == 1;
-  Deal d;
-  d.row_vector = is_short || is_long || is_cut ? 1 : word;
+  const int64_t vector = is_short || is_long || is_cut ? 1 : word;
   const auto hold = [&](int64_t elements, int64_t lanes) {
-    Deal held = d;
-    held.registers = registers_for(columns, d.row_vector, elements);
-    held.row_lanes = padded > held.registers ? lanes : kLanes;
-    held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
-    return held;
+    return held_deal(columns, vector, elements, lanes);
   };
-  const auto fills = [&](const Deal& held) {
-    return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
-           kBusyWarps * machine.multiprocessors;
-  };
-  const int64_t most_whole = rows.bytes == kWord ? kMostWhole
-                             : rows.bytes == 2   ? kMostWholeHalves
-                                                 : 0;
+  const auto fills = [&](const Deal& held) { return keeps_busy(machine, columns, held); };
   if (rows.vector * rows.bytes < kAlignedAccess && padded >= kShortColumn &&
-      columns.longest * columns.streams <= most_whole) {
+      columns.longest * columns.streams <= most_whole(rows.bytes)) {
     const Deal whole = hold(2 * kHeld, kLanes);
     if (fills(whole)) return in_blocks_of(kBlockWarps, whole);
   }

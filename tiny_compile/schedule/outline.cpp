@@ -35,18 +35,7 @@ int64_t elements_along(const Kernel& kernel, uint64_t axes) {
   return elements;
 }
 
-}  // namespace
-
-bool has_symbolic_sizes(const Kernel& kernel) {
-  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
-                     [](const Axis& axis) { return !axis.extent.is_constant(); });
-}
-
-int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
-
-Outline outline_of(const Kernel& kernel) {
-  Outline outline;
-  outline.rows = row_count(kernel).constant();
+void count_steps(const Kernel& kernel, Outline& outline) {
   for (const Step& step : kernel.steps) {
     outline.longest = std::max(outline.longest, elements_of(kernel, step.inner));
     if (step.kind == StepKind::Reduce && !step.inner.empty()) {
@@ -62,6 +51,21 @@ Outline outline_of(const Kernel& kernel) {
       std::count_if(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
         return s.kind == StepKind::Reduce && elements_of(kernel, s.inner) == outline.longest;
       });
+}
+
+}  // namespace
+
+bool has_symbolic_sizes(const Kernel& kernel) {
+  return std::any_of(kernel.axes.begin(), kernel.axes.end(),
+                     [](const Axis& axis) { return !axis.extent.is_constant(); });
+}
+
+int64_t many_threads(const Machine& machine) { return threads_to_fill(machine) / 2; }
+
+Outline outline_of(const Kernel& kernel) {
+  Outline outline;
+  outline.rows = row_count(kernel).constant();
+  count_steps(kernel, outline);
   const std::vector<uint64_t> axes = axes_of_scalars(kernel);
   const uint64_t of_rows = (uint64_t{1} << kernel.rows) - 1;
   for (size_t id = 0; id < axes.size(); id++) {
