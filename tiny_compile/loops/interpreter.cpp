@@ -1,5 +1,5 @@
-// What does a Program compute? Its buffers are allocated, filled with NaN patterns, and its kernels run
-// in the order of the launches.
+// What does a Program compute? Its buffers are filled with NaN patterns, and its kernels run in
+// the order of the launches.
 #include "tiny_compile/loops/interpreter.h"
 
 #include <algorithm>

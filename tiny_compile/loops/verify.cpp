@@ -114,7 +114,8 @@ void check_writes(const Program& program, const std::vector<int>& launch, Progre
   }
 }
 
-// Kernels run once each, after the writers of what they read; outputs are written or inputs, no temporaries.
+// Kernels run once each, after the writers of what they read; outputs are written or inputs, no
+// temporaries.
 void check_order(const Program& program) {
   Progress progress{std::vector<bool>(program.buffers.size()),
                     std::vector<int>(program.kernels.size())};

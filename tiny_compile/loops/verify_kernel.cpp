@@ -1,5 +1,5 @@
-// May every later stage trust this kernel? Its scalars and steps are of the right types, use what is
-// there, and stay within their buffers.
+// May every later stage trust this kernel? Its scalars and steps have the right types, use what
+// is there, and stay within their buffers.
 //
 //   store y[i0 + 1] for 8 elements of y  =>  Refusal: y[i0 + 1] leaves the buffer's 8 elements
 #include "tiny_compile/loops/verify_kernel.h"

@@ -109,8 +109,8 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
   return d;
 }
 
-// All of a column in registers: about `elements` of it in each thread, in `lanes` columns a warp where
-// that needs more threads than one.
+// All of a column in registers: about `elements` of it in each thread, and, where that takes more
+// threads than one, `lanes` columns a warp.
 Deal held_deal(const Outline& columns, int64_t row_vector, int64_t elements, int64_t lanes) {
   const int64_t padded = power_of_two_from(columns.longest);
   Deal held;
