@@ -32,8 +32,8 @@ struct cpu_thread {
   unsigned arrived, waited;  // how often, at the cluster's barrier
   void* end[5];              // where it leaves the kernel
 };
-struct cpu_meeting { unsigned left, is_set_up; };  // an mbarrier: bytes that are to come
-struct cpu_sent { void* to; unsigned long long bits; unsigned size; cpu_meeting* meeting; };
+struct cpu_barrier { unsigned left, is_set_up; };  // an mbarrier: bytes that are to come
+struct cpu_sent { void* to; unsigned long long bits; unsigned size; cpu_barrier* barrier; };
 struct cpu_state {
   unsigned first, cluster, block, grid;  // the cluster's first block, its blocks, their threads
   unsigned idle, arrived, under_way, at_barrier[16], gone[16];  // the last two by block
@@ -103,7 +103,7 @@ static void cpu_cluster_barrier() {
 }
 template <int N>
 static void cpu_expect(unsigned long long (&barriers)[N], const unsigned (&bytes)[N]) {
-  for (int m = 0; m < N && threadIdx.x == 0; m++) *(cpu_meeting*)&barriers[m] = {bytes[m], 1};
+  for (int m = 0; m < N && threadIdx.x == 0; m++) *(cpu_barrier*)&barriers[m] = {bytes[m], 1};
   cpu_arrive();
 }
 template <class T> static T* cpu_cluster_at(T* mine, unsigned rank) {
@@ -119,22 +119,22 @@ template <class T>
 static void cpu_send(T* mine, T value, unsigned long long* barrier, unsigned rank) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as st.async has them");
   cpu_sent sent{cpu_cluster_at(mine, rank), 0, sizeof(T),
-                (cpu_meeting*)cpu_cluster_at(meeting, rank)};
+                (cpu_barrier*)cpu_cluster_at(barrier, rank)};
   __builtin_memcpy(&sent.bits, &value, sizeof(T));
-  cpu_require(sent.meeting->is_set_up == 1, "sends to what is no barrier");
-  cpu_require(sent.meeting->left >= sizeof(T), "sends more bytes than the block expects");
-  sent.meeting->left -= sizeof(T);
+  cpu_require(sent.barrier->is_set_up == 1, "sends to what is no barrier");
+  cpu_require(sent.barrier->left >= sizeof(T), "sends more bytes than the block expects");
+  sent.barrier->left -= sizeof(T);
   cpu_require(cpu.under_way < 64 << 10, "has no room for what is under way");
   if (cpu_is_late) cpu_under_way[cpu.under_way++] = sent;
   else cpu_arrives(sent);
 }
 static void cpu_await(unsigned long long* word) {
-  cpu_meeting* meeting = (cpu_meeting*)word;
-  cpu_require(meeting->is_set_up == 1, "awaits what is no barrier");
-  cpu_wait([&] { return meeting->left == 0; }, "waits for ever for bytes that nobody sends");
+  cpu_barrier* barrier = (cpu_barrier*)word;
+  cpu_require(barrier->is_set_up == 1, "awaits what is no barrier");
+  cpu_wait([&] { return barrier->left == 0; }, "waits for ever for bytes that nobody sends");
   unsigned kept = 0;
   for (unsigned k = 0; k < cpu.under_way; k++) {
-    if (cpu_under_way[k].meeting == meeting) cpu_arrives(cpu_under_way[k]);
+    if (cpu_under_way[k].barrier == barrier) cpu_arrives(cpu_under_way[k]);
     else cpu_under_way[kept++] = cpu_under_way[k];
   }
   cpu.under_way = kept;

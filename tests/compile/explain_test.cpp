@@ -266,7 +266,8 @@ TEST_CASE("a program climbs from where it stands, and its inputs are checked", "
   const Explanation said = explain(program, inputs, default_pipeline(), 0);
   std::vector<std::string> stages;
   for (const Rung& rung : said.rungs) stages.push_back(rung.stage);
-  CHECK(join(stages, ", ") == "as given, fuse, fold_columns, schedule, plan_memory, tile, emit");
+  CHECK(join(stages, ", ") ==
+        "as given, fuse, fold_columns, schedule, plan_memory, tile, emit");
   CHECK(said.rungs.front().launches == 2);
   CHECK(said.rungs.back().launches == 1);
   CHECK(same_bits(said.rungs.back().outputs.at(0), gelu(inputs[0] + inputs[1])));

@@ -301,7 +301,7 @@ TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused
                   "schedule lanes=32 is for columns on the CPU");
   require_refused(with_schedule("columns outer=1"), "schedule outer=1 is for layouts on cuda");
   require_refused(with_schedule("rows keep=0", cuda),
-                  "schedule keep=0 is for rows on the CPU, layouts on cuda");
+                  "schedule keep=0 is for pointwise, rows on the CPU, layouts on cuda");
   require_refused(with_schedule("columns grain=4", cuda),
                   "schedule grain=4 is for pointwise, rows, columns, tiles on the CPU");
   require_refused(with_schedule("columns stream=1"),

@@ -229,14 +229,32 @@ TEST_CASE("a warp that has all of its elements asks once", "[tile]") {
                 str("layouts rows grid loop warp ", warps, " · register 32 · lane 32")));
     return print(program, lower_to_tile(program, program.kernels[0]));
   };
-  const std::string of_five = text_of(5000, 5);
-  CHECK_THAT(of_five, ContainsSubstring("if warp*1024 + 1023 < 5000 {"));
+  const std::string of_five = text_of(4500, 5);
+  CHECK_THAT(of_five, ContainsSubstring("if warp*1024 + 1023 < 4500 {"));
   CHECK_THAT(of_five, ContainsSubstring("else {\n    for r_k"));
-  CHECK_THAT(of_five, ContainsSubstring("if lane + r_k*32 + 4096 < 5000 {"));
-  CHECK_THAT(text_of(5000, 8), ContainsSubstring("else {\n    if warp*1024 < 5000 {"));
-  CHECK_THAT(text_of(2000, 2), ContainsSubstring("if lane + r_k*32 + 1024 < 2000 {"));
+  CHECK_THAT(of_five, ContainsSubstring("if lane + r_k*32 + 4096 < 4500 {"));
+  CHECK_THAT(text_of(4500, 8), ContainsSubstring("else {\n    if warp*1024 < 4500 {"));
+  CHECK_THAT(text_of(1500, 2), ContainsSubstring("if lane + r_k*32 + 1024 < 1500 {"));
   CHECK_THAT(text_of(1000, 2), !ContainsSubstring("warp*1024 + 1023"));  // none has all
   CHECK_THAT(text_of(5120, 5), !ContainsSubstring("if lane + r_k*32"));  // all have all
+}
+
+TEST_CASE("registers that are whole for all threads are not asked for", "[tile]") {
+  const auto text_of = [](int64_t count, const std::string& loop) {
+    const Program program =
+        parse_program(columns("sum", count, 2, "layouts rows grid loop " + loop));
+    return print(program, lower_to_tile(program, program.kernels[0]));
+  };
+  const std::string nearly = text_of(5000, "warp 5 · register 32 · lane 32");
+  CHECK_THAT(nearly, ContainsSubstring(
+                         "for g_k < 28 unrolled {\n    k: 5000 = lane + g_k*32 + warp*1024\n"));
+  CHECK_THAT(nearly,
+             ContainsSubstring(
+                 "for g_k < 4 unrolled {\n    k: 5000 = lane + g_k*32 + warp*1024 + 896\n"
+                 "    if lane + g_k*32 + warp*1024 + 896 < 5000 {"));
+  const std::string half = text_of(512, "register 32 · lane 32");
+  CHECK_THAT(half, ContainsSubstring("for g_k < 16 unrolled {"));  // and of the others nothing
+  CHECK_THAT(half, !ContainsSubstring("if lane"));
 }
 
 TEST_CASE("shortcuts of whole pieces are apart from those of a short last one", "[tile]") {
@@ -594,7 +612,7 @@ TEST_CASE("what a pass stores is kept for those behind it", "[tile]") {
       "  }\n  launch k\n  return s, y\n}\n");
   const std::string tile = print(program, lower_to_tile(program, program.kernels[0]));
   for (const char* load : {"load a[", "load b["}) CHECK(tile.find(load) == tile.rfind(load));
-  CHECK(tile.find("keep0[r_k] = ") < tile.find("if block*8 + warp < 500"));  // by all threads
+  CHECK(tile.find("keep0[g_k] = ") < tile.find("if block*8 + warp < 500"));  // by all threads
 }
 
 TEST_CASE("what is stored along long rows is stored while they are reduced", "[tile]") {

@@ -35,7 +35,8 @@ int threads_for(const KernelEntry& kernel) {
 }
 
 // Pieces, and shares that are as long, are multiples of what a call does together.
-WorkStealing::WorkStealing(const KernelEntry& kernel, int threads) : shares_(static_cast<size_t>(threads)) {
+WorkStealing::WorkStealing(const KernelEntry& kernel, int threads)
+    : shares_(static_cast<size_t>(threads)) {
   const int64_t units = kernel.units.constant(), together = kernel.at_once;
   const int64_t least =
       std::max(kernel.grain.constant(), ceil_divide(units, threads * kPieces));

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tiny_compile/tile/quotients.h"
 #include "tiny_compile/tile/range.h"
 
 namespace tiny_compile {
@@ -44,13 +45,6 @@ bool is_linear(const Expr& value) {
 Expr given_as(const std::string& name, const Interval& bounds) {
   return Expr::symbol(Symbol(name, SymbolKind::Tile), bounds.low,
                       std::max(bounds.low, bounds.high));
-}
-
-int64_t coefficient_of(const Expr& sum, const Expr& factor) {
-  for (const Term& term : terms(sum)) {
-    if (term.factor == factor) return term.coefficient;
-  }
-  return 0;
 }
 
 // Facts about these integers; in two steps, also about those in such facts.
@@ -89,42 +83,6 @@ bool is_below(const std::vector<Range>& ranges, const Expr& count) {
   return count.is_constant() &&
          std::any_of(ranges.begin(), ranges.end(),
                      [&](const Range& range) { return range.is_below(count.constant()); });
-}
-
-// a + min(b, c)  =>  min(a + b, a + c), where that is the only one.
-Expr with_min_outside(const Expr& sum) {
-  for (const Term& term : terms(sum)) {
-    if (term.coefficient != 1 || term.factor.kind() != ExprKind::Min) continue;
-    const std::vector<Expr>& parts = term.factor.operands();
-    Expr result = sum - term.factor + parts[0];
-    for (size_t k = 1; k < parts.size(); k++)
-      result = min(result, sum - term.factor + parts[k]);
-    return result;
-  }
-  return sum;
-}
-
-// a/n + (a%n*k + b)/(n*k)  =>  (a*k + b)/(n*k)
-Expr joined_quotients(const Expr& value) {
-  const auto is_quotient = [](const Term& term) {
-    return term.coefficient == 1 && !term.factor.is_constant() &&
-           term.factor.kind() == ExprKind::FloorDiv && term.factor.operands()[1].is_constant();
-  };
-  const std::vector<Term> all = terms(value);
-  for (const Term& lower : all) {
-    for (const Term& upper : all) {
-      if (!is_quotient(lower) || !is_quotient(upper)) continue;
-      const Expr &a = upper.factor.operands()[0], &n = upper.factor.operands()[1],
-                 &b = lower.factor.operands()[0], &all_of_b = lower.factor.operands()[1];
-      const int64_t times = all_of_b.constant() / n.constant();
-      const Expr rest = mod(a, n);
-      if (!(n * times == all_of_b) || rest.is_constant() || coefficient_of(b, rest) != times)
-        continue;
-      const Expr both = with_min_outside(b - rest * times + a * times);
-      return value - upper.factor - lower.factor + floor_div(both, all_of_b);
-    }
-  }
-  return value;
 }
 
 }  // namespace
@@ -293,10 +251,9 @@ bool Known::is_within(const Expr& index, const Expr& count) const {
            std::any_of(parts.begin(), parts.end(), is_high);
   const Expr value = in_threads(index);
   if (are_at_least_zero({value, count - value - 1})) return true;
-  // a/d < n where a < n*d
-  return index.kind() == ExprKind::FloorDiv && index.operands()[1].is_constant() &&
-         index.operands()[1].constant() > 0 &&
-         is_within(index.operands()[0], count * index.operands()[1]);
+  if (index.kind() != ExprKind::FloorDiv) return false;
+  const Expr &a = index.operands()[0], &d = index.operands()[1];  // a/d < n where a < n*d
+  return d.bounds().low > 0 && d.is_constant() && is_within(a, count * d);
 }
 
 bool Known::are_at_least_zero(const std::vector<Expr>& values) const {
