@@ -145,7 +145,7 @@ void show_folds() {
                "%4: f32[8192,256] = div %0, %3; %5: f32[8192,256] = mul %4, %1;"
                "%6: f32[256] = sum %5 {axes=[0]}; return %4, %6");
   for (Target target : {Target::Cpp, Target::Cuda})
-    show_program(run_pipeline(until(pipeline(), "fuse"), graph, true, target).program);
+    show_program(run_pipeline(until(pipeline(), "fold_columns"), graph, true, target).program);
 }
 
 int64_t count_nans(const Tensor& tensor) {
