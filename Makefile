@@ -274,7 +274,7 @@ install: all
 	@mkdir -p $(ROOT)/lib/pkgconfig
 	@printf '%s\n' 'prefix=$(abspath $(PREFIX))' 'includedir=$${prefix}/include' \
 	  'libdir=$${prefix}/lib' '' 'Name: tiny_compile' \
-	  'Description: A tensor compiler in C++20 that can be read in an evening' \
+	  'Description: A tensor compiler in C++20 to read, run and change' \
 	  'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
 	  'Libs: -L$${libdir} -ltiny_compile -ldl -fopenmp' \
 	  > $(ROOT)/lib/pkgconfig/tiny_compile.pc
