@@ -5,6 +5,7 @@
 #include "tests/loops/refusals.h"
 #include "tiny_compile/codegen/cpp.h"
 #include "tiny_compile/compile/pipeline.h"
+#include "tiny_compile/loops/fold_columns.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/runtime/nvrtc.h"
@@ -141,7 +142,8 @@ TEST_CASE("sums that wait for other sums of columns are no folds of the same row
         {other + "    r0" + sum + "mul(load z[j0], load s[127 - i0]))\n    store t[i0] = r0\n" +
              "  }\n" + launches + "  launch columns_3\n",
          1}}) {
-    const Program program = parse_program(rows + rest + end), fused = fuse(program);
+    const Program program = parse_program(rows + rest + end),
+                  fused = fold_columns(fuse(program));
     INFO(print(fused));
     CHECK_NOTHROW(verify(fused));
     CHECK(folds(fused) == found);
