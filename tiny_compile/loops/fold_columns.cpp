@@ -8,8 +8,10 @@
 #include <optional>
 
 #include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/clone_with_mapping.h"
 #include "tiny_compile/loops/dead.h"
 #include "tiny_compile/loops/fold.h"
+#include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/grouped.h"
 #include "tiny_compile/loops/lives.h"
 #include "tiny_compile/loops/merge.h"
@@ -73,11 +75,63 @@ std::set<int> neighbours(const GroupGraph& groups, int id) {
   return result;
 }
 
+std::optional<Kernel> fold_of(const Program& program, const Kernel& kernel) {
+  if (is_scheduled(kernel)) return std::nullopt;
+  return as_fold(program, collapse_axes(kernel));
+}
+
+// Whether a block of some kernel's rows has room for it.
+bool has_room(const std::vector<Kernel>& rows, const Kernel& fold) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Kernel& kernel) { return why_no_folds(kernel, fold).empty(); });
+}
+
+// Of a kernel of sums each sum with its store: r = sum(j) value, then store y[..] = r, and again.
+std::vector<Kernel> one_by_one(const Kernel& sums) {
+  std::vector<Kernel> kernels;
+  for (size_t pair = 0; pair * 2 < sums.steps.size(); pair++) {
+    size_t at = 0;
+    Kernel one =
+        normalize(without_steps_where(sums, [&](const Step&) { return at++ / 2 != pair; }));
+    one.name = str(sums.name, "_", pair);
+    kernels.push_back(std::move(one));
+  }
+  return kernels;
+}
+
+// The program with the sums of a kernel apart that no rows have room for together, but for one at a time.
+Program with_sums_apart(const Program& program) {
+  std::vector<Kernel> rows;
+  for (const Kernel& kernel : program.kernels) {
+    if (!is_scheduled(kernel) && Group(kernel).has(StepKind::Reduce))
+      rows.push_back(collapse_axes(kernel));
+  }
+  Program result = program;
+  result.kernels.clear();
+  result.launches.clear();
+  for (const Kernel& kernel : program.kernels) {
+    const std::optional<Kernel> fold = fold_of(program, kernel);
+    std::vector<Kernel> parts = {kernel};
+    if (fold && kernel.steps.size() > 2 && !has_room(rows, *fold)) {
+      std::vector<Kernel> sums = one_by_one(kernel);
+      const std::optional<Kernel> first = fold_of(program, sums[0]);
+      if (first && has_room(rows, *first)) parts = std::move(sums);
+    }
+    for (Kernel& part : parts) {
+      result.launches.push_back({static_cast<int>(result.kernels.size())});
+      result.kernels.push_back(std::move(part));
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Program fold_columns(const Program& program) {
   if (program.target != Target::Cuda || is_past_fusion(program)) return program;
-  Grouped all(program);
+  const Program given = with_sums_apart(program);
+  const bool is_apart = given.kernels.size() > program.kernels.size();
+  Grouped all(given);
   all.add_all();
   std::vector<bool> loaded;
   for (size_t b = 0; b < all.groups.buffers(); b++)
@@ -97,7 +151,7 @@ Program fold_columns(const Program& program) {
     if (taken != others.end()) folding.insert(*taken);
   }
   for (int id : folding) cut(all, id);
-  return all.finish();
+  return is_apart ? join_what_shares_reads(all.finish()) : all.finish();
 }
 
 }  // namespace tiny_compile

@@ -259,12 +259,15 @@ Program fuse(const Program& program) {
   join_again(first);
   join_siblings(first);
   const Program fused = first.finish();
-  Program read = read_again(fused);
-  if (read == fused) return fused;
-  Fusion second(std::move(read));  // only of what shares reads: some read other arrays now
-  second.add_all();
-  join_siblings(second);
-  return second.finish();
+  const Program read = read_again(fused);  // some read other arrays now
+  return read == fused ? fused : join_what_shares_reads(read);
+}
+
+Program join_what_shares_reads(const Program& program) {
+  Fusion fusion(program);
+  fusion.add_all();
+  join_siblings(fusion);
+  return fusion.finish();
 }
 
 }  // namespace tiny_compile

@@ -11,4 +11,7 @@ namespace tiny_compile {
 // Kernels that have a schedule are past fusion, and stay as they are.
 Program fuse(const Program& program);
 
+// The last of it alone: siblings of a program that was fused, whose kernels read other arrays since.
+Program join_what_shares_reads(const Program& program);
+
 }  // namespace tiny_compile
