@@ -79,12 +79,14 @@ class Reached {
     accesses_[{buffer, written}][access.shape] = access.count;
   }
 
-  int64_t bytes() const {
+  // `once`: of each array what the access reaches that reaches most of it.
+  int64_t bytes(bool once = false) const {
     int64_t bytes = 0;
     for (const auto& [key, shapes] : accesses_) {
       const Buffer& buffer = program_.buffers[key.first];
       int64_t elements = 0;
-      for (const auto& [shape, count] : shapes) elements += count;
+      for (const auto& [shape, count] : shapes)
+        elements = once ? std::max(elements, count) : elements + count;
       elements = std::min(elements, buffer.size.bounds().high);
       bytes += elements * size_of(buffer.type.dtype);
     }
@@ -100,7 +102,9 @@ class Reached {
 
 }  // namespace
 
-int64_t bytes_moved(const Program& program, const Kernel& kernel) {
+namespace {
+
+Reached reached_by(const Program& program, const Kernel& kernel) {
   Reached reached(program, kernel);
   for (const Scalar& scalar : kernel.scalars) {
     if (scalar.kind == ScalarKind::Load) reached.note(scalar.buffer, false, scalar.index);
@@ -108,7 +112,17 @@ int64_t bytes_moved(const Program& program, const Kernel& kernel) {
   for (const Step& step : kernel.steps) {
     if (!makes_register(step)) reached.note(step.buffer, true, step.index);
   }
-  return reached.bytes();
+  return reached;
+}
+
+}  // namespace
+
+int64_t bytes_moved(const Program& program, const Kernel& kernel) {
+  return reached_by(program, kernel).bytes();
+}
+
+int64_t bytes_moved_at_least(const Program& program, const Kernel& kernel) {
+  return reached_by(program, kernel).bytes(true);
 }
 
 int64_t bytes_read(const Program& program, const Kernel& kernel,

@@ -12,4 +12,7 @@ namespace tiny_compile {
 int64_t bytes_read(const Program& program, const Kernel& kernel,
                    const std::vector<bool>& wanted);
 
+// The same as bytes_moved, but of each array what one access alone reaches: several may reach the same places.
+int64_t bytes_moved_at_least(const Program& program, const Kernel& kernel);
+
 }  // namespace tiny_compile

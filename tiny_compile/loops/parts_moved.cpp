@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "tiny_compile/loops/bytes_moved.h"
 #include "tiny_compile/loops/lives.h"
 
 namespace tiny_compile {
@@ -90,7 +91,7 @@ std::string why_moves_more(const Program& lowered, const Program& fused) {
           if (reads.count(name) == 0) wanted.push_back(name);
       }
     }
-    const int64_t moved = bytes_moved(fused, kernel);
+    const int64_t moved = bytes_moved_at_least(fused, kernel);
     if (moved > bytes)
       return str(kernel.name, " moves ", moved, " bytes, what it was made of ", bytes);
   }
