@@ -203,7 +203,7 @@ TEST_CASE("tc bisect finds what was changed in a dump", "[bisect]") {
              }),
              ContainsSubstring("stage 'cse' differs first, at %3 = sub: ["));
   CHECK_THAT(found([](const std::string& b) {
-               const std::string path = file_of(b, "10_emit");
+               const std::string path = file_of(b, "11_emit");
                const size_t end = text_of(path).rfind("}");
                write_text(path, text_of(path).substr(0, end) + "return;\n}\n");
              }),

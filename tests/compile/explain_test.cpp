@@ -208,7 +208,7 @@ TEST_CASE("the text has the ladder, refusals, both IRs and the source", "[explai
         "== program\nprogram f", "== source\n", "extern \"C\" void"})
     CHECK_THAT(text, ContainsSubstring(part));
   const std::string ladder = said.ladder();
-  CHECK(std::count(ladder.begin(), ladder.end(), '\n') == 12);
+  CHECK(std::count(ladder.begin(), ladder.end(), '\n') == 13);
   CHECK_THAT(text, ContainsSubstring(ladder));
   const size_t traced = text.find("== graph, as traced\n") + 20;
   CHECK(parse_graph(text.substr(traced, text.find("\n== graph, after") - traced)) ==

@@ -68,7 +68,8 @@ constexpr Words kWords[] = {
     {"cuda_tile", "double left0[1152]", "in f64"},
 };
 // Of the helpers every one is looked for.
-const std::set<std::string> kWithoutWords = {"cuda_helpers", "cuda_memory_helpers"};
+const std::set<std::string> kWithoutWords = {"cuda_arrays", "cuda_scalar", "cuda_helpers",
+                                             "cuda_memory_helpers"};
 
 std::set<std::string> modules_in(const std::string& folder) {
   std::set<std::string> modules;

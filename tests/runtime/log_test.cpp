@@ -88,8 +88,9 @@ TEST_CASE("TC_DEBUG_DIR gets a file of every stage of every graph", "[log]") {
   const std::string directory = session.scratch.path("it's \"debug\"");
   CHECK(session.words(nullptr, directory).empty());
   CHECK(session.code == 0);
-  for (const char* stage : {"0_trace", "1_simplify", "2_fold", "3_cse", "4_dce", "5_lower",
-                            "6_fuse", "7_schedule", "8_plan_memory", "9_tile", "10_emit"}) {
+  for (const char* stage :
+       {"0_trace", "1_simplify", "2_fold", "3_cse", "4_dce", "5_lower", "6_fuse",
+        "7_fold_columns", "8_schedule", "9_plan_memory", "10_tile", "11_emit"}) {
     size_t files = 0;
     for (const auto& item : std::filesystem::directory_iterator(directory)) {
       const std::string name = item.path().filename();
@@ -102,7 +103,7 @@ TEST_CASE("TC_DEBUG_DIR gets a file of every stage of every graph", "[log]") {
     INFO(stage);
     CHECK(files == 2);
   }
-  CHECK(count_in(directory) == 24);  // and the source of each
+  CHECK(count_in(directory) == 26);  // and the source of each
 }
 
 TEST_CASE("a TC_DEBUG_DIR that cannot be written to is told and changes no result", "[log]") {
