@@ -82,3 +82,58 @@ TEST_CASE("on a GPU, columns that are swept once are read twice where they are l
   CHECK(kernels(3000, 1024, 0) == 1);  // few elements
   CHECK(kernels(3000, 8192, 1) == 1);  // a softmax sweeps twice: it is held
 }
+
+TEST_CASE("parts are as few as their results need: short sweeps go together", "[part_sweeps]") {
+  const Graph graph = parse_graph(R"(graph f(%0 x: f32[128,64,1024], %1 m: f32[128,96]) {
+  %2: f32[128,1] = sum %1 {axes=[1], keepdim=1}
+  %3: f32[128,96] = expand %2
+  %4: f32[128,96] = sub %1, %3
+  %5: f32[128,1] = max %4 {axes=[1], keepdim=1}
+  %6: f32[128,1,1] = reshape %5
+  %7: f32[128,64,1024] = expand %6
+  %8: f32[128,64,1024] = mul %0, %7
+  %9: f32[128,1,1] = sum %8 {axes=[1,2], keepdim=1}
+  %10: f32[128,1,1] = max %8 {axes=[1,2], keepdim=1}
+  %11: f32[128,1,1] = sub %9, %10
+  %12: f32[128,64,1024] = expand %11
+  %13: f32[128,64,1024] = sub %8, %12
+  return %13, %2
+})");
+  Program program = fused(graph);
+  REQUIRE(program.kernels.size() == 1);
+  const std::vector<Kernel> parts = part_sweeps(program, program.kernels[0]);
+  REQUIRE(parts.size() == 3);  // what m gives, both reductions of x, points
+  const auto reductions = [](const Kernel& kernel) {
+    return std::count_if(kernel.steps.begin(), kernel.steps.end(), makes_register);
+  };
+  CHECK(reductions(parts[0]) == 2);
+  CHECK(reductions(parts[1]) == 2);
+  CHECK(reductions(parts[2]) == 0);
+  const Program after = with_sweeps_apart(fused(graph));
+  verify(after);
+  const std::vector<Tensor> inputs = random_inputs(graph, 5);
+  const std::vector<Tensor> want = interpret(graph, inputs), got = interpret(after, inputs);
+  for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(got[k], want[k]));
+}
+
+namespace {
+
+// What a quantisation of columns becomes, where x lies transposed: along them.
+size_t kernels_of_transposed(int64_t columns, int64_t rows) {
+  const std::string all = str("[", rows, ",", columns, "]"), one = str("[1,", columns, "]");
+  const Graph graph =
+      parse_graph(str("graph f(%0 x: f32", all, " {strides=[1,", rows, "]}) {\n%1: f32", all,
+                      " = abs %0\n%2: f32", one, " = max %1 {axes=[0], keepdim=1}\n%3: f32",
+                      all, " = expand %2\n%4: f32", all, " = div %0, %3\nreturn %4\n}"));
+  const Program program = schedule(fused(graph));
+  verify(program);
+  return program.kernels.size();
+}
+
+}  // namespace
+
+TEST_CASE("on a GPU, what reads rows and stores columns does so by tiles where it is long",
+          "[part_sweeps][policy]") {
+  CHECK(kernels_of_transposed(1000, 140416) == 2);
+  CHECK(kernels_of_transposed(1000, 1000) == 1);
+}

@@ -64,9 +64,7 @@ void add_epilogue(Grouped& all, int product) {
   }
 }
 
-}  // namespace
-
-Program add_epilogues(const Program& program) {
+Program with_epilogues(const Program& program) {
   Grouped all(program);
   all.add_all();
   const std::set<int> groups = all.groups.alive();
@@ -74,7 +72,13 @@ Program add_epilogues(const Program& program) {
     const bool is_alive = all.groups.alive().count(id) > 0;  // no product's reader
     if (is_alive && is_left_to_library(all.groups.group(id).kernel)) add_epilogue(all, id);
   }
-  Program result = is_past_fusion(program) ? program : all.finish();
+  return all.finish();
+}
+
+}  // namespace
+
+Program add_epilogues(const Program& program) {
+  Program result = is_past_fusion(program) ? program : with_epilogues(program);
   for (Kernel& kernel : result.kernels) {
     if (is_left_to_library(kernel)) kernel = collapse_axes(kernel);
   }

@@ -15,6 +15,7 @@
 
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/loops/clone_with_mapping.h"
+#include "tiny_compile/loops/row_results.h"
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/split.h"
 
@@ -59,16 +60,9 @@ Kernel reductions(const Program& program, Kernel kernel, const std::vector<int>&
   std::vector<Step> stores;
   for (size_t s = 0; s < buffer_of.size(); s++) {
     if (buffer_of[s] < 0) continue;
-    Scalar result;
-    result.kind = ScalarKind::Register;
-    result.dtype = program.buffers[buffer_of[s]].type.dtype;
-    result.step = static_cast<int>(s);
-    Step store;
-    store.buffer = buffer_of[s];
-    store.index = flat_row(kernel);
-    store.dtype = result.dtype;
-    store.value = table.add(result);
-    stores.push_back(store);
+    const DType dtype = program.buffers[buffer_of[s]].type.dtype;
+    stores.push_back(
+        store_of_row(table, static_cast<int>(s), dtype, buffer_of[s], flat_row(kernel)));
   }
   kernel = without_steps_where(std::move(kernel), runs_on);
   kernel.steps.insert(kernel.steps.end(), stores.begin(), stores.end());
@@ -81,13 +75,7 @@ Kernel lone_scan(const Program& program, Kernel kernel, const std::vector<int>& 
                  size_t number, bool with_stores) {
   for (Scalar& scalar : kernel.scalars) {
     if (scalar.kind != ScalarKind::Register || buffer_of[scalar.step] < 0) continue;
-    const int buffer = buffer_of[scalar.step];
-    scalar = Scalar();
-    scalar.kind = ScalarKind::Load;
-    scalar.dtype = program.buffers[buffer].type.dtype;
-    scalar.buffer = buffer;
-    scalar.value = Literal{scalar.dtype, 0};
-    scalar.index = flat_row(kernel);
+    scalar = load_of_row(program, buffer_of[scalar.step], flat_row(kernel));
   }
   const Op scan = kernel.steps[number].op;
   const Step* const beside = values_beside(kernel, kernel.steps[number]);

@@ -14,8 +14,8 @@
 #include <limits>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/clone_with_mapping.h"
-#include "tiny_compile/loops/group.h"
 
 namespace tiny_compile {
 namespace {
@@ -72,13 +72,10 @@ bool stores_apart(const Kernel& kernel, int64_t count) {
 }
 
 // rows(i0, j0) { store t[i0*5000 + j0] = ... }: what loops over j0 store, as rows.
-Kernel stores_alone(Kernel kernel, const std::vector<int>& inner) {
+Kernel stores_alone(Kernel kernel) {
   kernel = without_steps_where(std::move(kernel), std::not_fn(stores_in_loops));
-  for (Step& step : kernel.steps) step.inner.clear();
   kernel.name += "_apart";
-  Group group(std::move(kernel));
-  group.rows.insert(group.rows.end(), inner.begin(), inner.end());
-  return group.finish();
+  return as_points(normalize(std::move(kernel)));
 }
 
 Kernel without_stores_in_loops(Kernel kernel) {
@@ -388,7 +385,7 @@ std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   const int64_t count = inner_count(kernel, first).constant();
   if (stores_apart(kernel, count)) {
     std::vector<Kernel> kernels = split_reduction(program, without_stores_in_loops(kernel));
-    kernels.push_back(stores_alone(kernel, first.inner));
+    kernels.push_back(stores_alone(kernel));
     return kernels;
   }
   const Pieces pieces = pieces_of(program, kernel, ceil_divide(count, kChunk));

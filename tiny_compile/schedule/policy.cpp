@@ -212,13 +212,32 @@ Schedule choose(const Program& program, const Kernel& kernel) {
   return schedule;
 }
 
-// Whether its sweeps are better off as kernels: where columns are read twice rather than held, and where no
-// layout suits them all, so that a thread would do each row alone.
+// Whether blocks go over rows in turns, which no thread and no shared memory holds for the next sweep.
+bool reads_rows_in_turns(const Schedule& schedule) {
+  return schedule.via.empty() &&
+         std::any_of(schedule.loops.begin(), schedule.loops.end(),
+                     [](const Layout& loop) { return extent_of(loop, Level::Serial) > 1; });
+}
+
+// Rows of which a multiprocessor has one or none, or that are read from memory again, not from L2.
+bool are_too_few(const Program& program, const Kernel& kernel) {
+  const Machine& machine = program.machine;
+  const int64_t rows = row_count(kernel).constant();
+  return rows <= machine.multiprocessors ||
+         (rows < rows_to_fill(machine) / 2 && bytes_moved(program, kernel) > machine.l2);
+}
+
+// Whether its sweeps are better off as kernels: where columns are read twice rather than held, where no
+// layout suits them all, so that a thread would do each row alone, where rows are stored across, and where they
+// are too few for the machine and read from memory again by each sweep anyway: as kernels they are split.
 bool wants_sweeps_apart(const Program& program, const Kernel& kernel) {
   if (!can_part_sweeps(program, kernel)) return false;
   if (is_worth_reading_twice(kernel)) return true;
-  return has_many_elements(kernel) &&
-         choose(program, order_rows(kernel)).strategy != Strategy::Layouts;
+  if (!has_many_elements(kernel)) return false;
+  if (stores_across(kernel)) return true;
+  const Schedule whole = choose(program, order_rows(kernel));
+  return whole.strategy != Strategy::Layouts ||
+         (are_too_few(program, kernel) && reads_rows_in_turns(whole));
 }
 
 // What it is run as, in order: itself, or the parts that it is split into, whose buffers the
