@@ -102,6 +102,41 @@ TEST_CASE("rows with gaps share their reads where all have the same", "[merge]")
                   "they read other places", 2);
 }
 
+TEST_CASE("the same part of each row is read once", "[merge]") {
+  REQUIRE(fused_kernel(R"(graph f(%0 x: f32[8,100]) {
+    %1: f32[8,60] = slice %0 {axis=1, start=40, stop=100, step=1}
+    %2: f32[8] = sum %1 {axes=[1]}
+    %3: f32[8] = max %1 {axes=[1]}
+    return %2, %3
+  })") == R"(  kernel sum_max_3 rows(i0: 8) {
+    $0 = load x[i0*100 + j0 + 40]
+    r0: f32 = sum(j0: 60) $0
+    store y2[i0] = r0
+    r2: f32 = max(j0: 60) $0
+    store y3[i0] = r2
+  }
+)");
+  require_refusal(R"(graph f(%0 x: f32[8,100]) {
+    %1: f32[8,60] = slice %0 {axis=1, start=40, stop=100, step=1}
+    %2: f32[8,60] = slice %0 {axis=1, start=30, stop=90, step=1}
+    %3: f32[8] = sum %1 {axes=[1]}
+    %4: f32[8] = max %2 {axes=[1]}
+    return %3, %4
+  })",
+                  "they read other places", 2);
+}
+
+TEST_CASE("rows that lie in pieces are read once where both have the same pieces", "[merge]") {
+  REQUIRE(fused_kernel(R"(graph f(%0 x: f32[6,4,10]) {
+    %1: f32[4,6,10] = permute %0 {axes=[1,0,2]}
+    %2: f32[4,3,20] = reshape %1
+    %3: f32[4,3] = sum %2 {axes=[2]}
+    %4: f32[4,3] = max %2 {axes=[2]}
+    return %3, %4
+  })")
+              .find("r2: f32 = max(") != std::string::npos);
+}
+
 TEST_CASE("an element chosen by data is computed again at its place", "[merge]") {
   REQUIRE(fused_kernel(R"(graph f(%0 x: f32[8,4], %1 k: i64[8,1]) {
     %2: f32[8,1] = max %0 {axes=[1], keepdim=1}

@@ -68,53 +68,54 @@ std::optional<Kernel> joined(const Program& program, const Kernel& first,
 class Joining {
  public:
   Joining(Program& program, std::vector<std::vector<int>>& parts)
-      : program_(program), parts_(parts) {
+      : program_(program), parts_(parts), is_part_(program.kernels.size()) {
     for (const Kernel& kernel : program.kernels) candidates_.push_back(candidate_of(kernel));
-    for (const std::vector<int>& list : parts) {
-      first_.push_back(list.empty() ? -1 : list[0]);
-      is_split_.push_back(list.size() > 1);
-    }
+    for (const std::vector<int>& list : parts)
+      for (const int kernel : list) is_part_[kernel] = list.size() > 1;
   }
 
   void run() {
-    for (size_t k = 0; k < parts_.size(); k++) {
-      if (!is_split_[k]) continue;
-      for (size_t other = 0; other < parts_.size() && first_[k] >= 0; other++) {
-        if (other != k && first_[other] >= 0) join(first_[k], first_[other]);
+    for (size_t k = 0; k < program_.kernels.size(); k++) {
+      while (is_part_[k] && join_any(static_cast<int>(k))) {
       }
     }
   }
 
  private:
-  void join(int a, int b) {
-    const int earlier = std::min(a, b), later = std::max(a, b);
+  // With another; of two the earlier stands for both, so that number `k` may be another kernel then.
+  bool join_any(int k) {
+    for (int other = 0; other < std::ssize(program_.kernels); other++)
+      if (other != k && join(std::min(k, other), std::max(k, other))) return other > k;
+    return false;
+  }
+
+  bool join(int earlier, int later) {
     if (!may_share(candidates_[earlier], candidates_[later]) ||
         !waits_for_none(program_, earlier, later))
-      return;
+      return false;
     std::optional<Kernel> both =
         joined(program_, program_.kernels[earlier], program_.kernels[later]);
-    if (!both) return;
+    if (!both) return false;
     candidates_[earlier] = candidate_of(*both);
     program_.kernels[earlier] = std::move(*both);
     take_out(later);
+    return true;
   }
 
-  // The first kernel of another may be it; that one has none any more.
   void take_out(int kernel) {
     program_.kernels.erase(program_.kernels.begin() + kernel);
     candidates_.erase(candidates_.begin() + kernel);
+    is_part_.erase(is_part_.begin() + kernel);
     for (std::vector<int>& list : parts_) {
       std::erase(list, kernel);
       for (int& number : list) number -= number > kernel;
     }
-    for (int& number : first_) number = number == kernel ? -1 : number - (number > kernel);
   }
 
   Program& program_;
-  std::vector<std::vector<int>>& parts_;
-  std::vector<Candidate> candidates_;  // of each kernel
-  std::vector<int> first_;             // of each fused kernel; -1: it is part of another's now
-  std::vector<bool> is_split_;
+  std::vector<std::vector<int>>& parts_;  // of each fused kernel
+  std::vector<Candidate> candidates_;     // of each kernel
+  std::vector<bool> is_part_;
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace tiny_compile {
 // =>
 //   one kernel, which reads x once
 //
-// `parts` has the numbers of the kernels that each fused kernel has become, in order: of several the first
-// has the parts, and it or an only one may join others'. Of two the earlier stands for both, and the other's
-// number is gone. Kernels run in the order of their numbers, each in a launch of its own. On a GPU alone.
+// `parts` has the numbers of the kernels that each fused kernel has become, in order; where it has become
+// several, each may join others. Of two the earlier stands for both, and the other's number is gone. Kernels run
+// in the order of their numbers, each in a launch of its own. On a GPU alone.
 void join_parts(Program& program, std::vector<std::vector<int>>& parts);
 
 }  // namespace tiny_compile

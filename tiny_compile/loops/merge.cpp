@@ -231,6 +231,34 @@ MergePlan line_up_consumer(const Program& program, const Group& producer,
   return plan;
 }
 
+Expr constant_of(const Expr& index) {
+  Expr constant = 0;
+  for (const Term& term : terms(index))
+    if (term.factor.is_constant()) constant = term.coefficient;
+  return constant;
+}
+
+// The axes of both as nests, where they have the same ones and read the same places by them, however the
+// indices are made: (i*1024 + j) / 3136 is no sum of loops.
+std::optional<std::pair<Nest, Nest>> same_axes(const Group& first, const Expr& ours,
+                                               const Group& second, const Expr& theirs) {
+  const std::vector<int> a = all_axes(first), b = all_axes(second);
+  if (a.size() != b.size()) return std::nullopt;
+  Nest of_first, of_second;
+  Substitution names;
+  Expr stride = 1;
+  for (size_t k = a.size(); k-- > 0;) {
+    const Axis &one = first.kernel.axes[a[k]], &other = second.kernel.axes[b[k]];
+    if (!(one.extent == other.extent)) return std::nullopt;
+    of_first.insert(of_first.begin(), {a[k], stride, one.extent});
+    of_second.insert(of_second.begin(), {b[k], stride, other.extent});
+    names.emplace_back(Symbol(other.name), Expr(one.symbol()));
+    stride = stride * one.extent;
+  }
+  if (!(substitute(theirs, names) == ours)) return std::nullopt;
+  return std::pair{std::move(of_first), std::move(of_second)};
+}
+
 // How two kernels that read the same could go over it together.
 MergePlan line_up_shared(const Program& program, const Group& first, const Group& second) {
   std::set<int> loaded;
@@ -245,12 +273,14 @@ MergePlan line_up_shared(const Program& program, const Group& first, const Group
   const Scalar* ours = widest_load(
       first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
   if (!ours) return refuse("they share no read");
-  auto a = nest_of(first.kernel, ours->index, {}),
-       b = nest_of(second.kernel, theirs->index, {});
+  const Expr from = constant_of(ours->index);  // the second half of rows, say
+  auto a = nest_of(first.kernel, ours->index - from, {}),
+       b = nest_of(second.kernel, theirs->index - from, {});
   const Expr& size = program.buffers[theirs->buffer].size;
   const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
-  if (!same) return refuse("they read other places");
-  MergePlan plan = line_up(second, *a, *b);
+  const auto axes = same ? std::nullopt : same_axes(first, ours->index, second, theirs->index);
+  if (!same && !axes) return refuse("they read other places");
+  MergePlan plan = same ? line_up(second, *a, *b) : line_up(second, axes->first, axes->second);
   if (plan.refusal.empty()) choose_rows(first, second, plan);
   if (plan.refusal.empty() && !plan.unmatched.empty()) plan.refusal = "their rows differ";
   return plan;
