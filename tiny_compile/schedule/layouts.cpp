@@ -379,6 +379,16 @@ std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const 
   return share_rows(program.machine, kernel, shape, along_loops, lines);
 }
 
+// What goes over few elements follows what goes over many. (Group norm with its gradients of
+// f16[128,256,48,48]: 18 chunks are merged, two at a time, before 18432 elements.)
+std::vector<int> longest_loops(const Kernel& kernel) {
+  const std::vector<std::vector<int>> loops = loops_of(kernel);
+  return *std::max_element(loops.begin(), loops.end(),
+                           [&](const std::vector<int>& a, const std::vector<int>& b) {
+                             return elements_of(kernel, a) < elements_of(kernel, b);
+                           });
+}
+
 // The first that is legal.
 std::optional<Schedule> legal_of(const Program& program, Kernel kernel,
                                  const std::vector<Deal>& deals) {
@@ -429,7 +439,7 @@ std::optional<Schedule> layouts_of(const Program& program, const Kernel& kernel,
   if (!has_loops && !folds) return std::nullopt;
   const Outline shape = outline_of(kernel);
   const Along loops =
-      has_loops ? along(program, kernel, kernel.axes[loops_of(kernel)[0].back()]) : Along{};
+      has_loops ? along(program, kernel, kernel.axes[longest_loops(kernel).back()]) : Along{};
   if (folds) return legal_folds(program, kernel, shape, loops);
   const Lines lines = lines_of(program, kernel);
   if (lines.crosses) {
