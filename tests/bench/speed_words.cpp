@@ -34,7 +34,7 @@ struct Args {
 // Statistics over the axes, then the affine part of axis 1.
 Tensor standardised(const Tensor& x, const tc::Axes& axes, double eps) {
   const Tensor wide = tc::is_half(x.dtype()) ? x.to(DType::f32) : x;
-  const Tensor mean = wide.mean(axes, true), variance = wide.var(axes, 0, true);
+  const auto [variance, mean] = tc::var_mean(wide, axes, 0, true);
   return (wide - mean) * tc::rsqrt(variance + eps);
 }
 

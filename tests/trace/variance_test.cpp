@@ -83,6 +83,62 @@ TEST_CASE("a variance over any axes is that of their elements", "[nn][var]") {
   check_near(y[5], {}, {std::sqrt(of({0, 1, 2, 3}, 1, 1)[0])});
 }
 
+TEST_CASE("var_mean has var's bits, and the mean that they are about", "[nn][var]") {
+  const Tensor x = noise({3, 5, 33, 41}, 1e4);
+  for (const Sizes& axes : {Sizes{0, 2, 3}, Sizes{1, 3}, Sizes{2}, Sizes{}}) {
+    CAPTURE(axes);
+    const auto y = agreed(
+        [&](Tensor x) {
+          const auto [variance, centre] = var_mean(x, axes, 0);
+          return std::vector<Tensor>{variance, centre};
+        },
+        x);
+    CHECK(same_bits(y[0], var(x, axes, 0)));
+    const Values want = mean(x.to(float64), axes).to_vector<double>();
+    check_near(y[1], y[0].shape(), want, 1e-7);
+  }
+  const auto [wide, at] = var_mean(noise({2, 4100}, 3, DType::bf16), {1}, 1, true);
+  CHECK((wide.dtype() == DType::bf16 && at.dtype() == DType::bf16));
+  CHECK(at.shape() == Sizes{2, 1});
+  const auto [none, nowhere] = var_mean(full({0, 2}, 1), {0}, 0);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  check_near(none, {2}, {nan, nan});
+  check_near(nowhere, {2}, {nan, nan});
+}
+
+TEST_CASE("var_mean's derivative is that of the mean and of the variance", "[nn][var]") {
+  const Tensor x = noise({4, 1500}, 2, DType::f64);
+  const auto both = [](Tensor x) {
+    const auto [variance, centre] = var_mean(x, {1});
+    return sum(variance * variance) + sum(centre * centre * centre);
+  };
+  const auto apart = [](Tensor x) {
+    const Tensor centre = mean(x, {1}), off = x - mean(x, {1}, true);
+    const Tensor variance = sum(off * off, {1}) / 1499.0;
+    return sum(variance * variance) + sum(centre * centre * centre);
+  };
+  const Values got = grad(both)(x).to_vector<double>(),
+               want = grad(apart)(x).to_vector<double>();
+  for (size_t k = 0; k < got.size(); k++) CHECK(std::abs(got[k] - want[k]) < 1e-12);
+}
+
+TEST_CASE("statistics of a batch read it once, and once more for what is made of them",
+          "[nn][var]") {
+  const Graph graph = trace(
+                          [](std::span<const Tensor> in) -> std::vector<Tensor> {
+                            const auto [variance, centre] = var_mean(in[0], {0, 2}, 0, true);
+                            return {(in[0] - centre) * rsqrt(variance + 1e-5)};
+                          },
+                          std::vector<Tensor>{zeros({64, 256, 3136})}, "f")
+                          .graph;
+  const Program program =
+      run_pipeline(until(default_pipeline(), "schedule"), graph, true, Target::Cuda).program;
+  constexpr int64_t once = int64_t{64} * 256 * 3136 * 4;
+  int64_t bytes = 0;
+  for (const Kernel& kernel : program.kernels) bytes += bytes_moved(program, kernel);
+  CHECK(bytes < 3 * once + once / 50);
+}
+
 TEST_CASE("variances of nothing, of one, of constants, NaN and Inf are PyTorch's",
           "[nn][var]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -86,7 +86,7 @@ std::pair<Tensor, BatchStatistics> BatchNorm::operator()(const Operand& x,
   const bool is_half = tiny_compile::is_half(given.dtype());  // its sums are f32's
   const Tensor v = is_half ? given.to(DType::f32) : given;
   const Axes axes = batch_axes(v, x.where);
-  const Tensor centre = mean(v, axes), variance = var(v, axes, 0);
+  const auto [variance, centre] = var_mean(v, axes, 0);
   const Tensor y = batch_norm(v, centre, variance, weight, bias, eps).to(given.dtype());
   return {y,
           {moved(running.mean, centre, momentum),

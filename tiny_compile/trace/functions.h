@@ -85,6 +85,9 @@ Tensor var(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
 Tensor std(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
+// Variance and mean in one read; of several chunks the mean has other last bits than mean(x).
+std::pair<Tensor, Tensor> var_mean(const Operand& x, const Axes& axes = {},
+                                   int64_t correction = 1, bool keepdim = false);
 // (sum(|x|^p))^(1/p); p = +-infinity: the greatest, the least size; 0: how many are not 0.
 Tensor norm(const Operand& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
 

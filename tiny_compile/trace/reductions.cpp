@@ -143,6 +143,21 @@ Tensor var(const Operand& x, const Axes& axes, int64_t correction, bool keepdim)
   return cast_to(m2 / freedom, float_dtype(x), x.where);
 }
 
+std::pair<Tensor, Tensor> var_mean(const Operand& x, const Axes& axes, int64_t correction,
+                                   bool keepdim) {
+  const Scope scope(x.where);
+  const Tensor v = float_only("var_mean", x);
+  const Sizes reduced = all_axes(v, axes, x.where);
+  const MeanAndM2 moments = mean_and_m2(v, reduced);
+  const Size freedom = max(counted(v, axes, x.where) - correction, Size(0));
+  const auto result = [&](const Tensor& kept) {
+    const Tensor value = keepdim ? kept : reshape(kept, without(v.sizes(), reduced));
+    return cast_to(value, float_dtype(x), x.where);
+  };
+  const Tensor variance = result(moments.m2 / freedom);
+  return {variance, result(moments.mean)};
+}
+
 Tensor std(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
   const Scope scope(x.where);
   const Tensor v = float_only("std", x);

@@ -123,10 +123,10 @@ Tensor if_present(const Moments& part, const Tensor& share) {
   return may_be_zero(count) ? where(as_tensor(count, DType::i64, {}) > 0, share, -0.0) : share;
 }
 
-// The m2 of all parts, over the chunks of each and the axes `merged`; deviations are taken from
-// about `origin`.
-Tensor merge(const std::vector<Part>& parts, const Tensor& origin, const Sizes& merged,
-             const Size& total) {
+// Mean and m2 of all parts, over the chunks of each and the axes `merged`; deviations are taken
+// from about `origin`.
+MeanAndM2 merge(const std::vector<Part>& parts, const Tensor& origin, const Sizes& merged,
+                const Size& total) {
   std::vector<std::vector<Tensor>> places;
   Tensor centre, m2;
   for (const Part& part : parts) {
@@ -151,7 +151,7 @@ Tensor merge(const std::vector<Part>& parts, const Tensor& origin, const Sizes& 
     const Tensor share = if_present(parts[k][0], added_up(std::move(totals)));
     m2 = m2.defined() ? m2 + share : share;
   }
-  return m2;
+  return {origin + centre, m2};
 }
 
 // Whether rows whose elements lie side by side are of few whole chunks, and of nothing else.
@@ -170,7 +170,7 @@ Part whole_chunks(const Tensor& x, const Runs& runs, int64_t axis, const Size& c
   return part;
 }
 
-Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
+MeanAndM2 of_runs(const Tensor& x, const Runs& runs, const Size& total) {
   const auto longest =
       std::max_element(runs.axes.rbegin(), runs.axes.rend(),
                        [&](int64_t a, int64_t b) { return runs.shape[a] < runs.shape[b]; });
@@ -186,32 +186,49 @@ Tensor deviations(const Tensor& x, const Runs& runs, const Size& total) {
     if (!rest.is_number(0)) parts.push_back({moments(v, axis, chunks * kChunk, 1, rest)});
   }
   const Size count(total.expr());  // with what is known by now
-  if (same_expression(count, parts[0][0].length)) return parts[0][0].m2;
+  const Moments& all = parts[0][0];
+  if (same_expression(count, all.length)) return {all.first + all.offset, all.m2};
   Sizes merged;
   for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
-  Tensor origin = may_be_zero(parts[0][0].chunks) ? unsqueeze(slice(v, axis, 0, 1), axis)
-                                                  : parts[0][0].first;
+  Tensor origin = may_be_zero(all.chunks) ? unsqueeze(slice(v, axis, 0, 1), axis) : all.first;
   for (int64_t other : merged) origin = slice(origin, other, 0, 1);
   return merge(parts, origin, merged, count);
 }
 
-Tensor squares(const Tensor& x, const Sizes& axes) {
+MeanAndM2 computed(const Tensor& x, const Sizes& axes) {
   SizeList shape = x.sizes();
   Size total = 1;
   for (int64_t axis : axes) {
     total = total * shape[axis];
     shape[axis] = 1;
   }
-  if (total == 0) return sum(x, axes, true);
-  return reshape(deviations(x, joined(x.sizes(), axes), total), shape);
+  if (total == 0) return {mean(x, axes, true), sum(x, axes, true)};
+  const MeanAndM2 result = of_runs(x, joined(x.sizes(), axes), total);
+  return {reshape(result.mean, shape), reshape(result.m2, shape)};
 }
 
 }  // namespace
 
+MeanAndM2 mean_and_m2(const Tensor& x, const Sizes& axes) {
+  using In = std::span<const Tensor>;
+  const auto value = [&](In in) {
+    const MeanAndM2 result = computed(in[0], axes);
+    return std::vector{result.mean, result.m2};
+  };
+  const auto backward = [&](In in, In y, In g) {
+    Size count = 1;
+    for (int64_t axis : axes) count = count * in[0].size(axis);
+    const Tensor deviation = in[0] - y[0];
+    return std::vector{deviation * (g[1] * 2.0) + g[0] / count};
+  };
+  const std::vector<Tensor> results = with_derivative("mean_and_m2", value, backward, {x});
+  return {results[0], results[1]};
+}
+
 Tensor squared_deviations(const Tensor& x, const Sizes& axes) {
   using In = std::span<const Tensor>;
   return with_derivative(
-      "squared_deviations", [&](In in) { return std::vector{squares(in[0], axes)}; },
+      "squared_deviations", [&](In in) { return std::vector{computed(in[0], axes).m2}; },
       [&](In in, In, In g) {
         const Tensor deviation = in[0] - mean(in[0], axes, true);
         return std::vector{deviation * (g[0] * 2.0)};
