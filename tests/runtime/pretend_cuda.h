@@ -36,6 +36,7 @@ std::recursive_mutex mutex;
 std::map<void*, size_t> blocks;
 size_t total = size_t{1} << 30, taken = 0;
 unsigned error_word = 0;
+std::map<void*, unsigned> calls;  // that a module has handed over, by its places
 int waits = 0, stream_waits = 0, misuses = 0, moves = 0, modules = 0;
 bool hands_over = true;
 int early_launches = 0;
@@ -218,8 +219,12 @@ PRETEND int cuLaunchKernelEx(const LaunchConfig* config, void* function, void** 
     return std::exchange(next_launch, 0);
   }
   if (*static_cast<std::string*>(function) == "tc_hand_over") {
-    auto* const place = *static_cast<unsigned**>(arguments[0]);
-    return put(stream, [=] { *place = std::exchange(error_word, 0); });
+    constexpr int kWords = 6;  // of bits, index and size
+    auto* const places = *static_cast<unsigned**>(arguments[0]);
+    const unsigned count = *static_cast<unsigned*>(arguments[1]);
+    return put(stream, [=] {
+      places[kWords * (calls[places]++ % count)] = std::exchange(error_word, 0);
+    });
   }
   const auto pointer = [&](int k) { return *static_cast<float**>(arguments[k]); };
   float *const first = pointer(0), *const second = pointer(1);

@@ -1,15 +1,17 @@
 // Whose mistake was it? Kernels of a module share a place on the GPU for what they find; behind each
-// call a kernel copies it to one of that call's in the host's memory, and clears its bits:
+// call a kernel copies it to the next of the module's places in the host's memory, and clears its bits:
 //
-//   look(t, i)   k_embedding sets bit 0, 7, 3   tc_hand_over(0x..20)
-//   look(t, j)   k_embedding                    tc_hand_over(0x..38)
+//   look(t, i)   k_embedding sets bit 0, 7, 3   tc_hand_over   places[0] = 1, 7, 3
+//   look(t, j)   k_embedding                    tc_hand_over   places[1] = 0
 //
-// Nobody waits: until the copy has come, the call's says "not yet". Results carry their
-// call's, and those of the inputs they were made of.
+// Nobody waits: until the copy has come, the call's says "not yet". Results carry their call's, and those
+// of the inputs they were made of. Both sides count, so that a call that is recorded and replayed
+// goes to another place each time.
 #include "tiny_compile/runtime/cuda_errors.h"
 
 #include <algorithm>
-#include <deque>
+#include <array>
+#include <functional>
 
 #include "tiny_compile/graph/lanes.h"
 
@@ -17,66 +19,135 @@ namespace tiny_compile {
 namespace {
 
 constexpr unsigned kNotYet = ~0u;
-constexpr size_t kPage = 1024;  // places allocated at once
+constexpr size_t kPage = 8;  // modules whose places are allocated at once
 
-using Place = volatile DeviceErrors;  // the GPU writes it
+class CallErrors;
 
-// Places in memory of the host that stays where it is. They are never given back to the system.
-struct Places {
-  std::mutex mutex;
-  std::deque<Place*> free;
+}  // namespace
 
-  // One that no copy is under way to: the one that has been free for longest, or a new one.
-  Place* take() {
-    const std::lock_guard lock(mutex);
-    if (free.empty() || free.front()->bits == kNotYet) add_page();
-    Place* const place = free.front();
-    free.pop_front();
-    return place;
-  }
-  void give(Place* place) {
-    const std::lock_guard lock(mutex);
-    free.push_back(place);
-  }
+// A module's places, in memory of the host that stays where it is; the GPU writes them.
+class OutcomePlaces {
+ public:
+  static constexpr unsigned kCount = 256;  // calls that are under way at a time, at most
+
+  OutcomePlaces() : places_(take()) { std::fill_n(places_, kCount, DeviceErrors{}); }
+  ~OutcomePlaces() { give(places_); }
+  OutcomePlaces(const OutcomePlaces&) = delete;
+  OutcomePlaces& operator=(const OutcomePlaces&) = delete;
+
+  void* address() const { return places_; }
+  void* place(unsigned call) const { return places_ + call % kCount; }
+  DeviceErrors of(const CallErrors* owner, unsigned call, const DeviceErrors& kept) const;
+
+  // Before a call: its place is free, what was found there is kept by whose it is. `wait`: for all calls before.
+  void prepare(unsigned call, const std::function<void()>& wait);
+  void own(unsigned call, CallErrors* owner);
+  void disown(unsigned call, const CallErrors* owner);
 
  private:
-  void add_page() {
-    auto* page = static_cast<DeviceErrors*>(driver::allocate_host(kPage * sizeof(Place)));
-    std::fill_n(page, kPage, DeviceErrors{});
-    for (size_t k = 0; k < kPage; k++) free.push_front(page + k);
+  static DeviceErrors* take();
+  static void give(DeviceErrors* places);
+  static DeviceErrors read(const volatile DeviceErrors& place) {
+    return {place.bits, place.index, place.size};
   }
+
+  DeviceErrors* const places_;
+  mutable std::mutex mutex_;
+  std::array<CallErrors*, kCount> owners_ = {};
 };
 
-Places& places() {
-  static Places* instance = new Places;  // outlives every thread and every static tensor
-  return *instance;
-}
+namespace {
 
 class CallErrors : public Outcome {
  public:
-  explicit CallErrors(std::shared_ptr<const CalledProgram> program)
-      : program_(std::move(program)) {
-    found_->bits = kNotYet;
+  CallErrors(std::shared_ptr<const CalledProgram> program,
+             std::shared_ptr<OutcomePlaces> places, unsigned call)
+      : program_(std::move(program)), places_(std::move(places)), call_(call) {
+    places_->own(call_, this);
   }
-  ~CallErrors() override { places().give(found_); }
+  ~CallErrors() override { places_->disown(call_, this); }
   CallErrors(const CallErrors&) = delete;
   CallErrors& operator=(const CallErrors&) = delete;
 
-  bool is_good() const override { return found_->bits == 0; }
+  bool is_good() const override { return found().bits == 0; }
   void throw_if_bad() const override {
-    const unsigned bits = found_->bits;
-    if (bits == kNotYet) fail(program_->name, ": read before its kernels have ended");
-    if (bits & 1) throw IndexError(bad_index_in_words(*program_, found_->index, found_->size));
-    if (bits != 0) throw_errors(bits, program_->name);
+    const DeviceErrors errors = found();
+    if (errors.bits == kNotYet) fail(program_->name, ": read before its kernels have ended");
+    if (errors.bits & 1)
+      throw IndexError(bad_index_in_words(*program_, errors.index, errors.size));
+    if (errors.bits != 0) throw_errors(errors.bits, program_->name);
   }
-  void* place() const { return const_cast<DeviceErrors*>(found_); }
+  void keep(const DeviceErrors& errors) { kept_ = errors; }  // its place is another call's now
 
  private:
+  DeviceErrors found() const { return places_->of(this, call_, kept_); }
+
   std::shared_ptr<const CalledProgram> program_;
-  Place* found_ = places().take();
+  std::shared_ptr<OutcomePlaces> places_;
+  unsigned call_;
+  DeviceErrors kept_ = {};
 };
 
+// Places that no module has; they are never given back to the system.
+struct FreePlaces {
+  std::mutex mutex;
+  std::vector<DeviceErrors*> list;
+};
+
+FreePlaces& free_places() {
+  static FreePlaces* instance =
+      new FreePlaces;  // outlives every thread and every static tensor
+  return *instance;
+}
+
 }  // namespace
+
+DeviceErrors* OutcomePlaces::take() {
+  FreePlaces& free = free_places();
+  const std::lock_guard lock(free.mutex);
+  if (free.list.empty()) {
+    auto* page = static_cast<DeviceErrors*>(
+        driver::allocate_host(kPage * kCount * sizeof(DeviceErrors)));
+    for (size_t k = 0; k < kPage; k++) free.list.push_back(page + k * kCount);
+  }
+  DeviceErrors* const places = free.list.back();
+  free.list.pop_back();
+  return places;
+}
+
+void OutcomePlaces::give(DeviceErrors* places) {
+  for (unsigned k = 0; k < kCount; k++)
+    if (read(places[k]).bits == kNotYet) return;  // a copy may be under way: they stay its
+  FreePlaces& free = free_places();
+  const std::lock_guard lock(free.mutex);
+  free.list.push_back(places);
+}
+
+DeviceErrors OutcomePlaces::of(const CallErrors* owner, unsigned call,
+                               const DeviceErrors& kept) const {
+  const std::lock_guard lock(mutex_);
+  return owners_[call % kCount] == owner ? read(places_[call % kCount]) : kept;
+}
+
+void OutcomePlaces::prepare(unsigned call, const std::function<void()>& wait) {
+  volatile DeviceErrors& place = places_[call % kCount];
+  if (place.bits == kNotYet) wait();
+  const std::lock_guard lock(mutex_);
+  CallErrors*& owner = owners_[call % kCount];
+  if (owner) owner->keep(read(place));
+  owner = nullptr;
+  place.bits = kNotYet;
+}
+
+void OutcomePlaces::own(unsigned call, CallErrors* owner) {
+  const std::lock_guard lock(mutex_);
+  owners_[call % kCount] = owner;
+}
+
+void OutcomePlaces::disown(unsigned call, const CallErrors* owner) {
+  const std::lock_guard lock(mutex_);
+  if (owners_[call % kCount] == owner) owners_[call % kCount] = nullptr;
+}
 
 std::string bad_index_in_words(const CalledProgram& program, int64_t index, int64_t size) {
   std::vector<std::string> ops;
@@ -91,6 +162,14 @@ std::string bad_index_in_words(const CalledProgram& program, int64_t index, int6
              "; check the values of the index tensor");
 }
 
+CudaErrors::CudaErrors(CudaAddress found, CudaFunction hand_over, int device)
+    : found_(found),
+      hand_over_(hand_over),
+      device_(device),
+      places_(std::make_shared<OutcomePlaces>()) {}
+
+CudaErrors::~CudaErrors() = default;
+
 std::unique_lock<std::mutex> CudaErrors::turn(CudaQueue* queue) {
   std::unique_lock lock(mutex_);
   if (last_) come_after(queue, last_);
@@ -98,19 +177,28 @@ std::unique_lock<std::mutex> CudaErrors::turn(CudaQueue* queue) {
   return lock;
 }
 
+void CudaErrors::prepare() {
+  places_->prepare(calls_, [&] { driver::synchronize(cuda_stream(device_)); });
+}
+
+void CudaErrors::hand_over() const {
+  if (!hand_over_) return;
+  void* places = places_->address();  // which a GPU writes by the host's address
+  unsigned count = OutcomePlaces::kCount;
+  void* arguments[] = {&places, &count};
+  driver::launch(hand_over_, 1, 1, 0, cuda_stream(device_), arguments,
+                 cuda_device(device_).clusters);
+}
+
 std::shared_ptr<const Outcome> CudaErrors::outcome(
     const std::shared_ptr<const CalledProgram>& program) {
-  const CudaStream stream = cuda_stream(device_);
-  auto errors = std::make_shared<CallErrors>(program);
-  if (hand_over_) {
-    void* place = errors->place();  // which a GPU writes by the host's address
-    void* arguments[] = {&place};
-    driver::launch(hand_over_, 1, 1, 0, stream, arguments, cuda_device(device_).clusters);
-  } else {
-    driver::start_copy_to_host(errors->place(), found_, sizeof(DeviceErrors), stream);
+  const unsigned call = calls_++;
+  if (!hand_over_) {
+    const CudaStream stream = cuda_stream(device_);
+    driver::start_copy_to_host(places_->place(call), found_, sizeof(DeviceErrors), stream);
     driver::fill_bytes(found_, 0, sizeof(unsigned), stream);
   }
-  return errors;
+  return std::make_shared<CallErrors>(program, places_, call);
 }
 
 void CudaErrors::forget() noexcept {

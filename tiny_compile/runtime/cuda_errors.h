@@ -37,13 +37,21 @@ std::string bad_index_in_words(const CalledProgram& program, int64_t index, int6
 class CudaErrors {
  public:
   // `hand_over`: the text's kernel that copies and clears them; null: it has none.
-  CudaErrors(CudaAddress found, CudaFunction hand_over, int device)
-      : found_(found), hand_over_(hand_over), device_(device) {}
+  CudaErrors(CudaAddress found, CudaFunction hand_over, int device);
+  ~CudaErrors();
+  CudaErrors(const CudaErrors&) = delete;
+  CudaErrors& operator=(const CudaErrors&) = delete;
 
   // Held while a call's kernels are put into the queue; they come after the last call's.
   std::unique_lock<std::mutex> turn(CudaQueue* queue);
 
-  // Behind the kernels of the call: known when they have ended, and thrown with its name.
+  // Before the call's kernels, where it gets an outcome.
+  void prepare();
+
+  // Behind them, on the call's stream or where that is recorded: the same for every call.
+  void hand_over() const;
+
+  // Then: known when the kernels have ended, and thrown with the program's name.
   std::shared_ptr<const Outcome> outcome(const std::shared_ptr<const CalledProgram>& program);
 
   // Behind kernels whose call has no outcome: nobody is told what they found.
@@ -55,6 +63,8 @@ class CudaErrors {
   int device_;
   std::mutex mutex_;
   CudaQueue* last_ = nullptr;
+  std::shared_ptr<class OutcomePlaces> places_;
+  unsigned calls_ = 0;  // that were handed over, as the module counts them
 };
 
 // Adds what is not known to be good yet: a result of bad values is bad as well.

@@ -330,13 +330,20 @@ std::vector<Tensor> CudaExecutable::run(const BufferPlan& plan, std::span<const 
   void* const work = workspace ? workspace->data() : nullptr;
   if (work) buffers.addresses.push_back(work);
   Overwriting overwriting(plan, inputs, name());
+  // What is recorded for a graph of the caller's has not been run yet, and can be run often.
+  const bool recording = can_fail_ && driver::is_recording(cuda_stream(device)),
+             has_outcome = can_fail_ && !recording;
   const auto start_all = [&] {
-    if (sized) return start(*sized, buffers.addresses);
-    start(buffers.addresses, work);
+    if (sized)
+      start(*sized, buffers.addresses);
+    else
+      start(buffers.addresses, work);
+    if (has_outcome) library_->errors().hand_over();
   };
   std::unique_lock<std::mutex> turn;
   if (can_fail_) turn = library_->errors().turn(queue);
   try {
+    if (has_outcome) library_->errors().prepare();
     if (replay_)
       replay_->run(buffers.addresses, start_all);
     else
@@ -345,10 +352,8 @@ std::vector<Tensor> CudaExecutable::run(const BufferPlan& plan, std::span<const 
     if (can_fail_) library_->errors().forget();
     fail(name(), ", compiled: ", error.what());
   }
-  // What is recorded for a graph of the caller's has not been run yet, and can be run often.
-  const bool recording = can_fail_ && driver::is_recording(cuda_stream(device));
   if (recording) library_->errors().forget();
-  if (can_fail_ && !recording) outcomes.push_back(library_->errors().outcome(called_));
+  if (has_outcome) outcomes.push_back(library_->errors().outcome(called_));
   for (const Tensor& tensor : buffers.made) {
     cuda_storage(tensor).maker = maker_;
     cuda_storage(tensor).outcomes = outcomes;
