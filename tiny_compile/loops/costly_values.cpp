@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/base/error.h"
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/typing.h"
 
@@ -71,6 +72,22 @@ std::vector<uint64_t> loops_that_may_not_turn(const Kernel& kernel) {
   for (size_t id = 0; id < loops.size(); id++)
     if (!may_go_wrong(kernel, kernel.scalars[id])) loops[id] = 0;
   return loops;
+}
+
+std::vector<uint64_t> needs_of(const Kernel& kernel) {
+  CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
+  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
+  std::vector<uint64_t> all;
+  for (size_t id = 0; id < kernel.scalars.size(); id++) {
+    const Scalar& scalar = kernel.scalars[id];
+    uint64_t needs = loops[id] | (scalar.kind == ScalarKind::Register ? kRegisters : 0);
+    for (size_t a = 0; a < kernel.axes.size(); a++)
+      needs |= uint64_t{depends_on(scalar.index, kernel.axes[a].name)} << a;
+    for (int operand : scalar.operands) needs |= all[operand];
+    if (scalar.mask >= 0) needs |= all[scalar.mask];
+    all.push_back(needs);
+  }
+  return all;
 }
 
 // A CPU converts to and from f16 by a dozen instructions.

@@ -66,4 +66,23 @@ Kernel with_ends_of_rows(Kernel kernel) {
   return with_settled_conditions(std::move(kernel));
 }
 
+Kernel over_whole_axes(Kernel kernel) {
+  Substitution whole;
+  for (const Axis& axis : kernel.axes) whole.push_back({axis.name, axis.symbol()});
+  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, whole);
+  for (Step& step : kernel.steps) step.index = substitute(step.index, whole);
+  return kernel;
+}
+
+EndedRows ended_rows(const Kernel& kernel) {
+  EndedRows rows{with_ends_of_rows(kernel), {}};
+  for (size_t a = 0; a < kernel.axes.size(); a++) {
+    Expr& extent = rows.kernel.axes[a].extent;
+    if (extent != kernel.axes[a].extent) rows.ends[static_cast<int>(a)] = extent;
+    extent = kernel.axes[a].extent;
+  }
+  rows.kernel = over_whole_axes(std::move(rows.kernel));
+  return rows;
+}
+
 }  // namespace tiny_compile

@@ -13,6 +13,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/eighths.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/panel_shape.h"
@@ -184,6 +185,15 @@ std::string why_illegal_near(const Program& program, const Kernel& kernel) {
   if (squares > program.machine.l2)
     return str("schedule pointwise: squares of what lies across take ", squares,
                " bytes, L2 has ", program.machine.l2, "; keep=0 reads it where it lies");
+// Rows of a CPU.
+std::string why_illegal_row_by_row(const Program& program, const Kernel& kernel) {
+  if (kernel.schedule->unroll == 8 && !adds_eighths(program, kernel))
+    return "schedule rows unroll=8: no reduction of floats has a full chunk of 1024 elements "
+           "that "
+           "are cheap, in one loop, and not kept for later steps";
+  return why_no_stream(program, kernel);
+}
+
   return why_no_stream(program, kernel);
 }
 
@@ -281,7 +291,7 @@ std::string why_illegal(const Program& program, const Kernel& kernel) {
   switch (kernel.schedule->strategy) {
     case Strategy::Layouts: return why_illegal_layouts(program, kernel);
     case Strategy::Rows:
-      return program.target == Target::Cpp ? why_no_stream(program, kernel)
+      return program.target == Target::Cpp ? why_illegal_row_by_row(program, kernel)
                                            : why_illegal_rows(program, kernel);
     case Strategy::Pointwise: return why_illegal_pointwise(program, kernel);
     case Strategy::Columns: return why_illegal_columns(program, kernel);

@@ -21,6 +21,7 @@
 #include <cstdlib>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/eighths.h"
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/point_packs.h"
 #include "tiny_compile/loops/scan_shape.h"
@@ -281,7 +282,7 @@ Deal deal_on_cpu(const Program& program, const Kernel& kernel) {
       [](const Step& step) { return step.kind == StepKind::Store && !step.inner.empty(); });
   const bool writes = stores || s.strategy == Strategy::Pointwise;
   if (writes && s.stream == large) d.width *= 0.8;  // a line is not read before it is written
-  if (s.strategy == Strategy::Rows && (s.unroll == 8) == large)
+  if (s.strategy == Strategy::Rows && (s.unroll == 8) == large && adds_eighths(program, kernel))
     d.width *= 1.1;  // eight streams
   if (!s.keep && s.strategy == Strategy::Rows) d.exchange = kCostly * (loops_over(kernel) - 1);
   if (!s.keep && s.strategy == Strategy::Pointwise)

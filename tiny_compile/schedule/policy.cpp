@@ -16,6 +16,7 @@
 #include "tiny_compile/loops/counted.h"
 #include "tiny_compile/loops/divided_rows.h"
 #include "tiny_compile/loops/dot_axes.h"
+#include "tiny_compile/loops/eighths.h"
 #include "tiny_compile/loops/group_launches.h"
 #include "tiny_compile/loops/join_parts.h"
 #include "tiny_compile/loops/legal_schedule.h"
@@ -202,7 +203,8 @@ Schedule choose(const Program& program, const Kernel& kernel) {
     unit *= columns_unit(schedule);
   }
   if (schedule.strategy == Strategy::Rows)
-    schedule.unroll = reads_much_once(program, kernel) ? 1 : 8;
+    schedule.unroll =
+        reads_much_once(program, kernel) || !adds_eighths(program, kernel) ? 1 : 8;
   schedule.keep = schedule.strategy != Strategy::Pointwise ||
                   bytes_of_squares(kernel) <= program.machine.l2;
   schedule.stream = schedule.strategy != Strategy::Columns &&

@@ -22,6 +22,7 @@
 #include <numeric>
 
 #include "tiny_compile/loops/divided_rows.h"
+#include "tiny_compile/loops/ends_of_rows.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/transposed_loads.h"
 #include "tiny_compile/tile/accumulator.h"

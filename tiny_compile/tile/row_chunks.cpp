@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "tiny_compile/graph/chunk_tree.h"
+#include "tiny_compile/loops/eighths.h"
 #include "tiny_compile/loops/sweeps.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/stores.h"
@@ -20,46 +21,11 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLongRun = 8;          // elements worth a loop of their own
 constexpr int64_t kEighth = kChunk / 8;  // elements
-constexpr int kMostCheap = 6;            // ops of an element that is written eight times
 
 // --- runs ------------------------------------------------------------------------------------------
 
-// Stretches of a row whose elements lie one behind the other in memory: those in which axis + shift
-// stays in one multiple of `length`. Of several loops that is the last one, of one loop what its indices
-// divide.
-struct Runs {
-  Expr shift, length;
-};
-
-void collect_divisions(const Expr& expr, std::vector<Expr>& found) {
-  if (expr.is_constant() || expr.kind() == ExprKind::Symbol) return;
-  if (expr.kind() == ExprKind::FloorDiv || expr.kind() == ExprKind::Mod) found.push_back(expr);
-  for (const Expr& operand : expr.operands()) collect_divisions(operand, found);
-}
-
 const Axis& last_axis(const RowReduction& x) { return x.rows.kernel.axes[x.step.inner.back()]; }
-
-std::optional<Runs> runs_of(const RowReduction& x) {
-  if (x.step.inner.empty()) return std::nullopt;
-  const Axis& last = last_axis(x);
-  if (x.step.inner.size() > 1)
-    return last.extent.bounds().high < kLongRun ? std::nullopt
-                                                : std::optional(Runs{0, last.extent});
-  std::vector<Expr> divisions;
-  for (int id : x.wanted) collect_divisions(x.rows.kernel.scalars[id].index, divisions);
-  std::optional<Runs> runs;
-  for (const Expr& division : divisions) {
-    const Expr shift = division.operands()[0] - last.symbol(), &length = division.operands()[1];
-    const Interval numbers = division.operands()[0].bounds();
-    if (depends_on(shift, last.name) || !length.is_constant() || length.constant() < kLongRun ||
-        numbers.low < 0 || numbers.high >= kUnbounded)
-      continue;
-    if (!runs || length.constant() < runs->length.constant()) runs = Runs{shift, length};
-  }
-  return runs;
-}
 
 // ceil_div(start + min(a, b), n)  =>  min(ceil_div(start + a, n), ceil_div(start + b, n)): of parts it may be
 // seen how many there are in all rows.
@@ -171,7 +137,7 @@ int combined(RowTile& r, Body& body, Op op, DType type, std::vector<int> values)
 }
 
 Body fill(RowReduction& x, int array, const Expr& base, const Expr& count) {
-  if (const std::optional<Runs> runs = runs_of(x))
+  if (const std::optional<Runs> runs = runs_of(x.rows.kernel, x.step, x.wanted))
     return fill_runs(x, *runs, array, base, count);
   const bool is_axis = x.step.inner.size() == 1 && base.is_constant(0);
   const Axis lanes = is_axis ? last_axis(x) : lanes_of(x.rows, count.bounds().high);
@@ -180,16 +146,6 @@ Body fill(RowReduction& x, int array, const Expr& base, const Expr& count) {
   const int value = element(x, each, {base + l});
   if (array >= 0) each.push_back(set(array, l, as_added(x.rows, each, x.type, value)));
   return over_lanes(x, lanes, count, base, count.is_constant(kChunk), std::move(each));
-}
-
-bool has_cheap_elements(const RowReduction& x) {
-  int ops = 0;
-  for (int id : x.wanted) {
-    const Scalar& scalar = x.rows.kernel.scalars[id];
-    if (is_costly(scalar) || x.rows.keeps.count(id)) return false;
-    ops += scalar.kind == ScalarKind::Apply;
-  }
-  return ops <= kMostCheap && !runs_of(x);
 }
 
 Body fill_eighths(RowReduction& x, int array, const Expr& base) {

@@ -35,7 +35,6 @@ int as_added(RowTile& r, Body& body, DType type, int value);
 
 // The tree's first three halvings of a full chunk, straight from its eighths:
 // array[l] = what elements base + l + 128*part, parts 0 .. 7, come to.
-bool has_cheap_elements(const RowReduction& x);
 Body fill_eighths(RowReduction& x, int array, const Expr& base);
 // The same of what an array has: array[l] = .. from[base + l + 128*part]; of `op`.
 Body halve_thrice(RowTile& r, Op op, DType type, int from, const Expr& base, int array);

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/tile/accumulator.h"
 #include "tiny_compile/tile/stores.h"
@@ -33,23 +32,6 @@ int moved(RowTile& r, int id, const std::vector<int>& ids, const Substitution& a
 }
 
 }  // namespace
-
-// Of each scalar the axes that have values where it is computed, and whether registers have.
-std::vector<uint64_t> needs_of(const Kernel& kernel) {
-  CHECK(kernel.axes.size() < 64, "a kernel of ", kernel.axes.size(), " axes");
-  const std::vector<uint64_t> loops = loops_that_may_not_turn(kernel);
-  std::vector<uint64_t> all;
-  for (size_t id = 0; id < kernel.scalars.size(); id++) {
-    const Scalar& scalar = kernel.scalars[id];
-    uint64_t needs = loops[id] | (scalar.kind == ScalarKind::Register ? kRegisters : 0);
-    for (size_t a = 0; a < kernel.axes.size(); a++)
-      needs |= uint64_t{depends_on(scalar.index, kernel.axes[a].name)} << a;
-    for (int operand : scalar.operands) needs |= all[operand];
-    if (scalar.mask >= 0) needs |= all[scalar.mask];
-    all.push_back(needs);
-  }
-  return all;
-}
 
 Expr RowTile::index(const std::string& name, const Expr& extent) const {
   return Expr::index(unused(program, name), extent);

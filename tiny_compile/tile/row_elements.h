@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tiny_compile/loops/costly_values.h"
 #include "tiny_compile/tile/tile.h"
 
 namespace tiny_compile {
@@ -58,9 +59,8 @@ int read_back(RowTile& r, Body& body, int array, const Expr& index);
 // The scalar that is a step's register; -1 where nothing reads it.
 int register_of(const Kernel& kernel, int step);
 
-// A row's axes and registers, among what a scalar needs; and those of them that lanes share.
-inline constexpr uint64_t kRegisters = uint64_t{1} << 63;
-std::vector<uint64_t> needs_of(const Kernel& kernel);  // of each scalar
+// A row's axes and registers, among what a scalar needs (loops/costly_values.h); and those of them that lanes
+// share.
 uint64_t row_scope(const RowTile& r);
 uint64_t shared_scope(const RowTile& r);
 

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/eighths.h"
 #include "tiny_compile/loops/empty.h"
 #include "tiny_compile/loops/strips.h"
 #include "tiny_compile/loops/sweeps.h"
@@ -26,8 +27,6 @@
 
 namespace tiny_compile {
 namespace {
-
-constexpr int64_t kMostParts = 1 << 16;  // chunks' results side by side
 
 // --- chunks' results -------------------------------------------------------------------------------
 
@@ -159,19 +158,27 @@ Body chunk_of_lanes(RowReduction& x, const Chunks& chunks, const Expr& base, con
   return body;
 }
 
+// Whether a full chunk is added up by its eighths.
+bool takes_eighths(const RowReduction& x) {
+  const RowTile& r = x.rows;
+  return schedule_of(r.kernel).unroll == 8 &&
+         has_cheap_elements(r.kernel, x.step, x.wanted,
+                            [&](int id) { return r.keeps.count(id) > 0; });
+}
+
 // Chunk number c, `count` elements from `base` on: its result is its part, or all there is.
 Body chunk(RowReduction& x, const Chunks& chunks, const Expr& base, const Expr& count,
            const Expr& c) {
   RowTile& r = x.rows;
   if (r.lanes) return chunk_of_lanes(x, chunks, base, count, c);
   const int t = chunks.values;
-  const bool is_full = count.is_constant(kChunk), unrolls = schedule_of(r.kernel).unroll == 8;
+  const bool is_full = count.is_constant(kChunk);
   Body body;
   if (x.step.op == Op::sum_exp) {
     body = fill(x, t, base, count);
     const int m = add_exponentials(x, body, t, count);
     append(body, put_most(x, chunks, m, c));
-  } else if (is_full && unrolls && has_cheap_elements(x)) {
+  } else if (is_full && takes_eighths(x)) {
     body = fill_eighths(x, t, base);
     body.push_back(tree_over(x.step.op, t, kChunk / 8));
   } else if (is_full && adds_kept(x)) {
@@ -308,7 +315,7 @@ int reduce_sized(RowReduction& x, Body& body, const Chunks& all) {
                            ceil_div(count, kChunk));
   } else {
     Statement some = if_less(0, count, chunk(x, all, 0, count, 0));
-    if (count.bounds().high == kChunk && x.end)
+    if (has_full_chunks(count, x.end.has_value()))
       append(body, {if_less(kChunk - 1, count, chunk(x, all, 0, kChunk, 0)),
                     otherwise({std::move(some)})});
     else

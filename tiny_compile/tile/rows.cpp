@@ -57,7 +57,7 @@ void add_scalars(RowTile& r) {
 }
 
 void plan_kept(RowTile& r) {
-  const int64_t most = std::min(4 * kMostKeptBytes, r.program.machine.l2 / 2);
+  const int64_t most = most_kept_bytes(r.program.machine);
   for (const auto& [id, inner] : costly_values(r.kernel, r.needs, most)) {
     int64_t count = 1;
     for (int axis : inner) count *= r.kernel.axes[axis].extent.bounds().high;
@@ -210,13 +210,8 @@ struct Turns {
 
 RowTile planned(const Program& program, const Kernel& kernel, const Turns& turns) {
   const bool one_by_one = turns.lanes == 0 && !turns.alone;
-  RowTile r{program, one_by_one ? with_ends_of_rows(kernel) : kernel};
-  for (size_t a = 0; a < kernel.axes.size(); a++) {
-    Expr& extent = r.kernel.axes[a].extent;
-    if (extent != kernel.axes[a].extent) r.ends[static_cast<int>(a)] = extent;
-    extent = kernel.axes[a].extent;
-  }
-  r.kernel = over_whole_axes(std::move(r.kernel));
+  EndedRows rows = one_by_one ? ended_rows(kernel) : EndedRows{over_whole_axes(kernel), {}};
+  RowTile r{program, std::move(rows.kernel), std::move(rows.ends)};
   r.tile.kernel = kernel;
   r.tile.alone = turns.alone;
   if (turns.alone) {

@@ -67,14 +67,6 @@ Body stream_points(Tile& tile, std::map<int, int>& blocks, const StoreLoop& s, c
 
 }  // namespace
 
-Kernel over_whole_axes(Kernel kernel) {
-  Substitution whole;
-  for (const Axis& axis : kernel.axes) whole.push_back({axis.name, axis.symbol()});
-  for (Scalar& scalar : kernel.scalars) scalar.index = substitute(scalar.index, whole);
-  for (Step& step : kernel.steps) step.index = substitute(step.index, whole);
-  return kernel;
-}
-
 std::string unused(const Program& program, std::string name) {
   const std::vector<Expr> taken = sizes(program);
   const auto is_taken = [&](const Expr& size) { return size.name() == name; };

@@ -17,9 +17,6 @@ struct StoreLoop {
   std::vector<int> values;  // of each, the tile's scalar
 };
 
-// Of each axis the whole extent: what is known of it where it is cut stands around the loops.
-Kernel over_whole_axes(Kernel kernel);
-
 // A name that no size has; nor an axis of the kernel.
 std::string unused(const Program& program, std::string name);
 std::string unused(const Program& program, const Kernel& kernel, std::string name);
