@@ -107,6 +107,14 @@ TEST_CASE("layouts of rows that fold are refused where a block has not all of th
   CHECK_THAT(refusal_of("columns"), ContainsSubstring("rows that fold are laid out"));
 }
 
+TEST_CASE("rows that fold ask for the next, where they take turns", "[tile][folds][refused]") {
+  const std::string rest = " loop register 4 · lane 32 loop lane 16 outer=2 prefetch=";
+  CHECK(refusal_of("layouts rows warp 4 · serial 8" + rest + "1") == "");
+  CHECK_THAT(refusal_of("layouts rows warp 4 · serial 8" + rest + "2"),
+             ContainsSubstring("prefetch=2: rows that fold ask for the next, prefetch=1"));
+  CHECK(refusal_of("layouts rows warp 32" + rest + "1") == "");  // for what a later pass reads
+}
+
 TEST_CASE("rows that fold nothing take no turns", "[tile][folds][refused]") {
   CHECK_THROWS_WITH(
       parse_program(

@@ -312,10 +312,8 @@ TEST_CASE("a later row is asked for where a warp's elements lie side by side", "
   CHECK_THAT(text, ContainsSubstring("prefetch x[min(later*3000 + warp*1024, 1498976)] x1024"));
   CHECK_THAT(text, ContainsSubstring("if warp*1024 < 3000 {"));  // none beyond the row
   CHECK_THAT(text_of("warp 4 · register 32 · lane 32"), !ContainsSubstring("prefetch"));
-  CHECK_THAT(text_of("warp 4 · register 32 · lane 32 prefetch=500"),
-             !ContainsSubstring("prefetch"));
-  CHECK_THAT(text_of("register 32 · lane 32 · warp 4 prefetch=40"),
-             !ContainsSubstring("prefetch"));
+  CHECK_THAT(text_of("warp 32 · lane 32 · vector 4 prefetch=40"),  // of no register
+             ContainsSubstring("prefetch x[min(later*3000 + warp*128, 1499872)] x128"));
 }
 
 TEST_CASE("warps whose lanes have the same give one element each", "[tile]") {

@@ -11,6 +11,7 @@
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/asked_ahead.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/fold.h"
 #include "tiny_compile/loops/in_place.h"
@@ -252,6 +253,11 @@ std::string why_wrong_step(const Kernel& kernel, const Step& step) {
                    " blocks of a cluster: sum_exp takes all or one");
 }
 
+std::string why_not_asked(const Kernel& kernel) {
+  const std::string reason = why_nothing_asked(kernel);
+  return reason.empty() ? "" : str("prefetch=", kernel.schedule->prefetch, ": ", reason);
+}
+
 }  // namespace
 
 bool can_be_laid_out(const Program& program, const Kernel& kernel) {
@@ -305,6 +311,7 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
     why = str("layouts exchange ", shared, " bytes, more than a kernel may declare");
   else if (shared + staged > std::max(kDeclaredShared, program.machine.block_shared - kBesides))
     why = str("layouts exchange and stage ", shared + staged, " bytes, more than a block has");
+  if (why.empty() && s.prefetch > 0) why = why_not_asked(kernel);
   return why.empty() ? "" : "schedule " + why;
 }
 

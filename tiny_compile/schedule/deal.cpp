@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/asked_ahead.h"
 #include "tiny_compile/loops/laid_out.h"
 
 namespace tiny_compile {
@@ -101,6 +102,13 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
   schedule.resident = static_cast<int>(deal.resident);
   schedule.prefetch =
       static_cast<int>(blocks_ahead(program.machine) * deal.resident / deal.cluster);
+  return asking_for_something(kernel, std::move(schedule));
+}
+
+Schedule asking_for_something(Kernel kernel, Schedule schedule) {
+  if (schedule.prefetch == 0) return schedule;
+  kernel.schedule = schedule;
+  if (!why_nothing_asked(kernel).empty()) schedule.prefetch = 0;
   return schedule;
 }
 

@@ -25,4 +25,7 @@ Deal in_blocks_of(int64_t warps, Deal deal);
 // level, lanes first; a longer one the rest as turns. Few rows get fewer lanes and warps.
 Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal);
 
+// It asks for nothing ahead where there is nothing to ask for.
+Schedule asking_for_something(Kernel kernel, Schedule schedule);
+
 }  // namespace tiny_compile

@@ -419,7 +419,7 @@ Schedule fold_rows(const Program& program, const Kernel& kernel, const Outline& 
   s.resident = static_cast<int>(
       std::min(kFoldingBlocks, program.machine.registers / (kLanes * warps * each)));
   s.prefetch = 1;
-  return s;
+  return asking_for_something(kernel, std::move(s));
 }
 
 std::optional<Schedule> legal_folds(const Program& program, Kernel kernel, const Outline& shape,

@@ -195,28 +195,13 @@ void repeat_rows(Body& body, size_t first, const Share& rows) {
 
 namespace {
 
-// Loads of a row's elements, side by side, that steps need.
-std::vector<int> streams_of(const Lowering& l, const std::vector<int>& pass) {
-  const Kernel& kernel = l.kernel;
-  const std::vector<int>& inner = kernel.steps[pass[0]].inner;
-  if (inner.size() != 1) return {};
-  const uint64_t of_rows = (uint64_t{1} << kernel.rows) - 1;
-  std::vector<int> ids = evaluated(kernel, pass, [](int) { return false; });
-  std::erase_if(ids, [&](int id) {
-    const Scalar& s = kernel.scalars[id];
-    return !is_plain(s) || (l.axes[id] & of_rows) == 0 ||
-           !is_contiguous(s.index, kernel.axes[inner[0]].symbol(), 1);
-  });
-  return ids;
-}
-
 // All elements of a row whose axes have these places.
-Body ask_for_rows(const Lowering& l, const std::vector<int>& streams, int axis,
-                  Substitution places) {
-  const Axis& element = l.kernel.axes[axis];
-  places.push_back({element.symbol().symbol(), 0});
+Body ask_for_row(const Lowering& l, const AskedOfRow& asked, Substitution places) {
   Body body;
-  for (int id : streams) {
+  if (asked.loads.empty()) return body;
+  const Axis& element = l.kernel.axes[asked.axis];
+  places.push_back({element.symbol().symbol(), 0});
+  for (int id : asked.loads) {
     const Scalar& load = l.kernel.scalars[id];
     body.push_back(
         ahead_of(load.buffer, substitute(load.index, places), element.extent.constant()));
@@ -226,26 +211,17 @@ Body ask_for_rows(const Lowering& l, const std::vector<int>& streams, int axis,
 
 }  // namespace
 
-Body ask_for_later_passes(const Lowering& l, const std::vector<std::vector<int>>& passes) {
-  std::vector<int> seen = streams_of(l, passes[0]);
+Body ask_for_later_passes(const Lowering& l, const std::vector<AskedOfRow>& passes) {
   Body body;
-  for (size_t p = 1; p < passes.size(); p++) {
-    std::vector<int> fresh = streams_of(l, passes[p]);
-    std::erase_if(fresh, [&](int id) { return std::count(seen.begin(), seen.end(), id) > 0; });
-    if (fresh.empty()) continue;
-    append(body, ask_for_rows(l, fresh, l.kernel.steps[passes[p][0]].inner[0], {}));
-    seen.insert(seen.end(), fresh.begin(), fresh.end());
-  }
+  for (size_t p = 1; p < passes.size(); p++) append(body, ask_for_row(l, passes[p], {}));
   return body.empty() ? Body{} : Body{if_less(lane_of_warp(), 1, std::move(body))};
 }
 
-Body ask_for_next_turn(const Lowering& l, const std::vector<int>& first) {
-  const std::vector<int> streams = streams_of(l, first);
-  if (l.rows.turns == 1 || streams.empty()) return {};
+Body ask_for_next_turn(const Lowering& l, const AskedOfRow& first) {
+  if (l.rows.turns == 1 || first.loads.empty()) return {};
   const Expr turn = l.rows.turn(), later = Expr::index("later", l.rows.turns),
              row = substitute(l.rows.start(), {{turn.symbol(), later}});
-  Body body = ask_for_rows(l, streams, l.kernel.steps[first[0]].inner[0],
-                           unflatten(l.kernel, axes_laid_out(l.kernel), row));
+  Body body = ask_for_row(l, first, unflatten(l.kernel, axes_laid_out(l.kernel), row));
   body.insert(body.begin(), let("later", l.rows.turns, turn + 1));
   body = {if_less(turn, l.rows.turns - 1, std::move(body))};
   return {if_less(lane_of_warp(), 1, std::move(body))};

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "tiny_compile/loops/asked_ahead.h"
 #include "tiny_compile/tile/lowering.h"
 
 namespace tiny_compile {
@@ -21,7 +22,7 @@ void repeat_rows(Body& body, size_t first, const Share& rows);
 // Memory that passes read is asked for before they do, and comes to the L2 cache: with a row, what passes
 // behind the first read of it, and in front of the first that stores what the first reads of the warp's
 // next row.
-Body ask_for_later_passes(const Lowering& l, const std::vector<std::vector<int>>& passes);
-Body ask_for_next_turn(const Lowering& l, const std::vector<int>& first);
+Body ask_for_later_passes(const Lowering& l, const std::vector<AskedOfRow>& passes);
+Body ask_for_next_turn(const Lowering& l, const AskedOfRow& first);
 
 }  // namespace tiny_compile

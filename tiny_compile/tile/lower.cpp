@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/asked_ahead.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/kept_values.h"
 #include "tiny_compile/loops/laid_out.h"
@@ -276,7 +277,7 @@ Body elements_of_group(Lowering& l, const Reductions& reductions, const StepGrou
   l.kept = kept;
   l.keeping.clear();
   l.staged.clear();
-  if (asks_ahead) append(body, ask_prefetch(l, ids, k));
+  if (asks_ahead) append(body, ask_prefetch(l, k));
   return body;
 }
 
@@ -353,8 +354,9 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
   if (l.rows.registers == 1) append(l.tile.body, row_begins(l));
   define_row_loads(l);
   const std::vector<std::vector<int>> passes = gathered_sweeps_of(kernel);
-  bool asks = folds_rows(kernel) && kernel.schedule->prefetch > 0;
-  if (asks) append(l.tile.body, ask_for_later_passes(l, passes));
+  const std::vector<AskedOfRow> asked = asked_of_rows(kernel, passes);
+  bool asks = !asked.empty();
+  if (asks) append(l.tile.body, ask_for_later_passes(l, asked));
   const std::vector<std::vector<int>> kept = kept_by(l, passes);
   size_t reduced = 0;  // statements up to the end of the last reduction
   for (size_t p = 0; p < passes.size(); p++) {
@@ -365,7 +367,7 @@ Tile lower_to_tile(const Program& program, const Kernel& kernel) {
       reduced = l.tile.body.size();
       continue;
     }
-    if (std::exchange(asks, false)) append(l.tile.body, ask_for_next_turn(l, passes[0]));
+    if (std::exchange(asks, false)) append(l.tile.body, ask_for_next_turn(l, asked[0]));
     keep_pass(l, passes[p], kept[p]);
     if (first.kind == StepKind::Fold)
       fold_pass(l, passes[p][0]);

@@ -12,23 +12,10 @@
 
 #include <algorithm>
 
-#include "tiny_compile/loops/bounds.h"
+#include "tiny_compile/loops/asked_ahead.h"
 
 namespace tiny_compile {
 namespace {
-
-// Elements of a warp, where they are neighbours; else 0.
-int64_t side_by_side(const Share& k) {
-  const int64_t of_warp = 32 * k.registers * k.vector;
-  const auto is_warps = [](const Bit& bit) {
-    return bit.level == Level::Lane || is_own(bit.level);
-  };
-  int64_t inside = 1;
-  for (const Bit& bit : k.bits) {
-    if (is_warps(bit) && bit.stride < of_warp) inside *= 2;
-  }
-  return inside == of_warp && k.turns == 1 ? of_warp : 0;
-}
 
 // The axes of the row that another block has, as values of their names.
 Substitution axes_of_row(const Lowering& l, const Expr& block) {
@@ -39,30 +26,23 @@ Substitution axes_of_row(const Lowering& l, const Expr& block) {
 
 }  // namespace
 
-Body ask_prefetch(const Lowering& l, const std::vector<int>& ids, const Share& k) {
-  if (!k.count.is_constant() || !l.tile.grid.is_constant()) return {};
+Body ask_prefetch(const Lowering& l, const Share& k) {
+  const std::vector<int> loads = asked_of_later_blocks(l.kernel);
+  if (loads.empty()) return {};
   const int64_t ahead = l.kernel.schedule->prefetch,
-                many = std::min(side_by_side(k), k.count.constant());
-  if (ahead == 0 || l.tile.grid.bounds().high <= ahead || many == 0 || l.inner.size() != 1 ||
-      l.row_registers() != 1 || l.kernel.schedule->outer > 0)
-    return {};
+                many = std::min(side_by_side(k.layout), k.count.constant());
   const Expr element = l.kernel.axes[l.inner[0]].symbol();
-  const Expr later = Expr::index("later", l.tile.grid),
-             first = substitute(k.start(), {{lane_of_warp().symbol(), 0}, {k.r().symbol(), 0}});
+  Substitution begin = {{lane_of_warp().symbol(), 0}};
+  if (k.registers > 1) begin.push_back({k.r().symbol(), 0});
+  const Expr later = Expr::index("later", l.tile.grid), first = substitute(k.start(), begin);
   Substitution places = axes_of_row(l, later);
   places.push_back({element.symbol(), first});
-  Body asks;
-  for (int id : ids) {
+  Body asks = {let("later", l.tile.grid, min(block_of(l.tile) + ahead, l.tile.grid - 1))};
+  for (int id : loads) {
     const Scalar& load = l.kernel.scalars[id];
-    if (load.kind != ScalarKind::Load || load.mask >= 0 || !load.operands.empty() ||
-        l.axes[id] == uint64_t{1} << l.inner[0] || !is_contiguous(load.index, element, 1))
-      continue;
     const Expr last = l.program.buffers[load.buffer].size - many;
     asks.push_back(ahead_of(load.buffer, min(substitute(load.index, places), last), many));
   }
-  if (asks.empty()) return {};
-  asks.insert(asks.begin(),
-              let("later", l.tile.grid, min(block_of(l.tile) + ahead, l.tile.grid - 1)));
   if (first.bounds().high >= k.count.constant())
     asks = {if_less(first, k.count, std::move(asks))};
   return {if_less(lane_of_warp(), 1, std::move(asks))};

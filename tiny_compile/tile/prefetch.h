@@ -1,15 +1,12 @@
 // Which bytes will a later block want?
 #pragma once
 
-#include <vector>
-
 #include "tiny_compile/tile/elements.h"
 
 namespace tiny_compile {
 
-// Behind the loads of a pass over `k`, of which it needs these scalars: a lane asks for what the block
-// that comes schedule.prefetch later has there, where a warp's elements lie side by side. Empty where
-// nothing does.
-Body ask_prefetch(const Lowering& l, const std::vector<int>& ids, const Share& k);
+// Behind the loads of the first pass, over `k`: a lane asks for what the block that comes schedule.prefetch later
+// has there (loops/asked_ahead.h). Empty where nobody asks.
+Body ask_prefetch(const Lowering& l, const Share& k);
 
 }  // namespace tiny_compile
