@@ -155,6 +155,8 @@ std::string why_illegal_sort(const Program& program, const Kernel& kernel) {
     return str(head, "a power of two, 1 to ", most, ", of elements that a thread ",
                step.rhs < 0 ? "sorts" : "merges");
   const int64_t run = sorted_run(kernel, step).constant();
+  if (step.rhs < 0 && each > static_cast<int64_t>(power_of_two_from(run)))
+    return str(head, run, " elements are sorted together");
   if (step.rhs >= 0 || (run <= kSortedRun && power_of_two_from(run) / each <= kMostThreads))
     return "";
   return str(head, run, " elements are more than ", kMostThreads, " threads hold");
@@ -166,6 +168,10 @@ std::string why_illegal_rows(const Program& program, const Kernel& kernel) {
       std::any_of(kernel.steps.begin(), kernel.steps.end(),
                   [](const Step& step) { return step.kind == StepKind::Scatter; });
   if (scatters) return why_illegal_scatter(program, kernel);
+  const Schedule &s = *kernel.schedule, d;
+  if (s.run != d.run)
+    return str("schedule ", name_of(s.strategy), " run=", s.run,
+               ": of a result that blocks own runs of");
   const std::string reason = why_illegal_scan(program, kernel);
   return reason.empty() ? why_illegal_sort(program, kernel) : reason;
 }
@@ -179,12 +185,6 @@ std::string why_no_stream(const Program& program, const Kernel& kernel) {
              "the caches");
 }
 
-// Points of a CPU.
-std::string why_illegal_near(const Program& program, const Kernel& kernel) {
-  const int64_t squares = has_squares(kernel) ? bytes_of_squares(kernel) : 0;
-  if (squares > program.machine.l2)
-    return str("schedule pointwise: squares of what lies across take ", squares,
-               " bytes, L2 has ", program.machine.l2, "; keep=0 reads it where it lies");
 // Rows of a CPU.
 std::string why_illegal_row_by_row(const Program& program, const Kernel& kernel) {
   if (kernel.schedule->unroll == 8 && !adds_eighths(program, kernel))
@@ -194,6 +194,12 @@ std::string why_illegal_row_by_row(const Program& program, const Kernel& kernel)
   return why_no_stream(program, kernel);
 }
 
+// Points of a CPU.
+std::string why_illegal_near(const Program& program, const Kernel& kernel) {
+  const int64_t squares = has_squares(kernel) ? bytes_of_squares(kernel) : 0;
+  if (squares > program.machine.l2)
+    return str("schedule pointwise: squares of what lies across take ", squares,
+               " bytes, L2 has ", program.machine.l2, "; keep=0 reads it where it lies");
   return why_no_stream(program, kernel);
 }
 

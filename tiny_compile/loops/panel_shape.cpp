@@ -72,6 +72,9 @@ std::string why_illegal_panels(const Program& program, const Kernel& kernel) {
   }
   if (s.depth < 1 || s.depth > kMostDepth)
     return says("depth=", s.depth, ": 1 to ", kMostDepth);
+  const int64_t steps = std::max<int64_t>(1, count_of(kernel, axes.depth).bounds().high);
+  if (s.depth != Schedule{}.depth && s.depth > steps)
+    return says("depth=", s.depth, ": the sums have ", steps, steps == 1 ? " step" : " steps");
   if (s.kept < 0 || s.kept > 2) return says("kept=", s.kept, ": 0, 1 or 2");
   if (!s.packs_rows && s.kept == 2) return says("kept=2: of rows that are packed");
   if (!s.packs_rows && !(rows_as_they_lie(program, kernel, axes) &&

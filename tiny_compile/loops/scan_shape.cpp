@@ -123,6 +123,8 @@ std::string why_illegal_scan(const Program& program, const Kernel& kernel) {
     return str(head, " groups=", s.groups, ": ", kGroup,
                along ? str(" or ", kMostGroups) : " of columns", " groups of 16 at a time");
   const ScanShape shape = scan_shape(kernel);
+  if (s.groups > kGroup && shape.groups <= kGroup)
+    return str(head, " groups=", s.groups, ": a row has ", shape.groups, " groups of 16");
   if (s.beside < 1 || shape.threads() > kMostThreads)
     return str(head, " beside=", s.beside, ": 1 to ", kMostThreads / shape.groups,
                " rows side by side, of ", shape.groups, " threads each");

@@ -107,17 +107,19 @@ bool scatters_chunks(const Program& program, const Kernel& kernel) {
 }  // namespace
 
 ScatterShape::ScatterShape(const Kernel& kernel) {
-  int64_t most = 1;
+  int64_t updates = 1;
   for (const Step& step : kernel.steps) {
     if (step.kind == StepKind::Scatter)
-      most = std::max(most, std::min(inner_count(kernel, step).constant(), kChunk));
+      updates = std::max(updates, std::min(inner_count(kernel, step).constant(), kChunk));
   }
-  const auto all = static_cast<int>(power_of_two_from(most));
+  most_own = static_cast<int>(power_of_two_from(updates));
   const Schedule s = schedule_of(kernel);
-  own = std::min(s.each, all);
-  threads = all / own;
-  rows = std::max(s.beside, kWarp / std::min(threads, kWarp));
+  own = std::min(s.each, most_own);
+  threads = most_own / own;
+  rows = std::max(s.beside, fewest_rows());
 }
+
+int ScatterShape::fewest_rows() const { return kWarp / std::min(threads, kWarp); }
 
 RunShape::RunShape(const Program& program, const Kernel& kernel)
     : vector(1),
@@ -130,9 +132,9 @@ RunShape::RunShape(const Program& program, const Kernel& kernel)
   const Step &base = kernel.steps[0], &scatter = kernel.steps[1];
   const std::vector<int> ids =
       evaluated_for(kernel, {base.value, scatter.value}, [](int) { return false; });
-  vector = std::min(widest_pack(program, kernel, ids, {&base}, kernel.rows - 1,
-                                last_row_axis(kernel).extent.constant()),
-                    schedule_of(kernel).each);
+  widest = widest_pack(program, kernel, ids, {&base}, kernel.rows - 1,
+                       last_row_axis(kernel).extent.constant());
+  vector = std::min(widest, schedule_of(kernel).each);
   packs /= vector;
 }
 
@@ -143,7 +145,7 @@ int64_t RunShape::most_targets() const {
 // "" where blocks have such runs.
 static std::string why_no_runs(const Program& program, const Kernel& kernel,
                                const std::string& head) {
-  const Schedule s = schedule_of(kernel);
+  const Schedule s = schedule_of(kernel), d;
   if (!is_power_of_two(s.each) || s.each > 8)
     return str(head, "each=", s.each, ": 1, 2, 4 or 8 points of a pack, at most");
   if (s.resident < 0 || s.resident * RunShape::threads > program.machine.threads)
@@ -152,6 +154,9 @@ static std::string why_no_runs(const Program& program, const Kernel& kernel,
   if (s.run < 1 || s.run > int64_t{1} << 30)
     return str(head, "run=", s.run, ": 1 to 2^30 packs");
   const RunShape shape(program, kernel);
+  if (s.each != d.each && s.each > shape.widest)
+    return str(head, "each=", s.each, ": a pack has at most ", shape.widest,
+               shape.widest == 1 ? " point" : " points");
   if (shape.most_targets() > kMostTargetsOfBlock)
     return str(head, "run=", s.run, ": a share in ", shape.most_targets(),
                " targets, a block has at most ", kMostTargetsOfBlock);
@@ -183,8 +188,14 @@ static int64_t shared_bytes(const Kernel& kernel, const ScatterShape& shape) {
 // "" where a block has such rows.
 static std::string why_no_chunks(const Program& program, const Kernel& kernel,
                                  const std::string& head) {
-  const Schedule s = schedule_of(kernel);
+  const Schedule s = schedule_of(kernel), d;
   const ScatterShape shape(kernel);
+  if (s.each != d.each && s.each > shape.most_own)
+    return str(head, "each=", s.each, ": a row has at most ", shape.most_own,
+               " updates at a time, filled up to a power of two");
+  if (s.beside != d.beside && s.beside < shape.fewest_rows())
+    return str(head, "beside=", s.beside, ": a warp has ", shape.fewest_rows(), " rows of ",
+               shape.threads, shape.threads == 1 ? " thread each" : " threads each");
   if (!is_power_of_two(s.beside) || int64_t{shape.rows} * shape.threads > kMostThreads)
     return str(head, "beside=", s.beside, ": a power of two, of rows of ", shape.threads,
                " threads each, of which a block has ", kMostThreads);

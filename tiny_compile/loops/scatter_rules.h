@@ -20,12 +20,14 @@ enum class ScatterBy : uint8_t { Thread, Runs, Tables, Chunks };
 
 ScatterBy scatters_by(const Program& program, const Kernel& kernel);
 
-// Of ScatterBy::Chunks: `threads` have a row and hold `own` of its chunk's updates each (Schedule::each, or all of a
-// shorter row), and a block has `rows` (Schedule::beside, or as many as a warp needs).
+// Of ScatterBy::Chunks: `threads` have a row and hold `own` of its chunk's updates each (Schedule::each; its default
+// leaves a shorter row as many as there are), and a block has `rows` (Schedule::beside; its default as many as a warp
+// needs).
 struct ScatterShape {
   explicit ScatterShape(const Kernel& kernel);
 
-  int own, threads, rows;
+  int most_own, own, threads, rows;  // `most_own`: all of a chunk
+  int fewest_rows() const;           // that a warp needs
   int chunk() const { return own * threads; }
   int slots() const {
     return chunk() + (chunk() + 31) / 32;
@@ -43,7 +45,7 @@ struct RunShape {
   RunShape(const Program& program, const Kernel& kernel);
 
   static constexpr int threads = 256;
-  int vector;                // points of a pack: what 16 bytes hold, at most Schedule::each
+  int widest = 1, vector;    // points of a pack: what 16 bytes hold; at most Schedule::each
   int64_t packs;             // of a target
   int64_t targets, updates;  // of all
   int64_t run;               // packs of a block

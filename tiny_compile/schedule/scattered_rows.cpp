@@ -56,6 +56,7 @@ Schedule in_runs(const Program& program, const Kernel& kernel, Schedule schedule
   const RunShape shape(program, tried);
   const int64_t held = blocks_held(machine, RunShape::threads, kRegisters),
                 fewest = machine.multiprocessors, most = fewest * held, points = shape.points();
+  schedule.each = shape.vector;
   schedule.resident = static_cast<int>(held);
   if (shape.is_ordered) {
     schedule.run = in_units(shape, std::clamp(points / most, kLeastRun, kMostRun));
@@ -175,15 +176,17 @@ Schedule scattered_rows(const Program& program, const Kernel& kernel, Schedule s
   Kernel tried = kernel;
   tried.schedule = schedule;
   const int64_t rows = row_count(kernel).constant();
-  schedule.beside = tried.schedule->beside = 1;
-  schedule.each = tried.schedule->each = kMany;
+  tried.schedule->beside = 1;
+  tried.schedule->each = kMany;
   if (rows * ScatterShape(tried).threads < threads_to_fill(program.machine) / 2)
-    schedule.each = tried.schedule->each = kFew;
+    tried.schedule->each = kFew;
   const ScatterShape shape(tried);
+  schedule.each = tried.schedule->each = shape.own;
+  schedule.beside = shape.fewest_rows();
   int64_t most = std::max(kThreads / shape.threads, 1);
   if (scatters_across(kernel))  // as long as there are blocks for the machine
     most = std::max(most, std::min(kMostBeside, 2 * rows / program.machine.multiprocessors));
-  for (int beside = 2; beside <= most && beside <= rows; beside *= 2) {
+  for (int beside = 2 * schedule.beside; beside <= most && beside <= rows; beside *= 2) {
     tried.schedule->beside = beside;
     if (why_illegal(program, tried).empty()) schedule.beside = beside;
   }
