@@ -308,6 +308,8 @@ TEST_CASE("a field of a schedule that nobody reads is refused", "[loops][refused
                   "schedule stream=1 is for pointwise, rows on the CPU");
   require_refused(with_schedule("rows early=0"),
                   "schedule early=0 is for pointwise, layouts on cuda");
+  require_refused(with_schedule("rows run=2", cuda),
+                  "schedule rows run=2: of a result that blocks own runs of");
   require_accepted(with_schedule("rows keep=0 unroll=8 grain=4"));
   require_accepted(with_schedule("rows", cuda));
   require_accepted(with_schedule("columns", cuda));
@@ -334,6 +336,95 @@ TEST_CASE("results that cannot go past the caches are not asked to", "[loops][re
   two.insert(two.find("  output y"), "  output z: f32[256]\n");
   two.replace(two.find("return y"), 8, "return z, y");
   require_accepted(two);
+}
+
+TEST_CASE("eighths of a chunk are refused where there is none of cheap elements",
+          "[loops][refused]") {
+  const auto rows = [](const std::string& step, int64_t size = 4096) {
+    return str(
+        "program f {\n  input x: f32[2,", size, "]\n  input i: i32[2,", size,
+        "]\n  output y: f32[2]\n  kernel k rows(i0: 2) {\n    ", step,
+        "\n    store y[i0] = cast<f32>(r0)\n    schedule rows unroll=8\n  }\n  launch k\n"
+        "  return y\n}");
+  };
+  const std::string why =
+      "schedule rows unroll=8: no reduction of floats has a full chunk of 1024 elements";
+  require_accepted(rows("r0: f32 = sum(j0: 4096) load x[i0*4096 + j0]"));
+  require_accepted(rows("r0: f32 = max(j0: 1024) load x[i0*4096 + j0]"));
+  require_refused(rows("r0: f32 = sum(j0: 1023) load x[i0*4096 + j0]"), why);
+  require_refused(rows("r0: f32 = sum(j0: 4096) exp(load x[i0*4096 + j0])"), why);
+  require_refused(rows("r0: f32 = sum_exp(j0: 4096) load x[i0*4096 + j0]"), why);
+  require_refused(rows("r0: i64 = sum(j0: 4096) load i[i0*4096 + j0]"), why);
+  require_refused(rows("r0: i64 = argmax(j0: 4096) load x[i0*4096 + j0]"), why);
+  require_refused(rows("r0: f32 = sum(j0: 64, j1: 64) load x[i0*4096 + j1*64 + j0]"), why);
+  require_refused(rows("r0: f32 = sum(j0: 4096) load x[i0*4096 + j0/64 + j0%64*64]"), why);
+}
+
+namespace {
+
+// On a GPU, of f32[500,3000], whose schedule is of layouts.
+std::string laid_out(const std::string& load, const std::string& schedule) {
+  return "program f on cuda {\n  input x: f32[500,3000]\n  input i: i64[500,3000]\n  output y: "
+         "f32[500]\n  kernel k rows(i0: 500) {\n    r0: f32 = sum(j0: 3000) " +
+         load + "\n    store y[i0] = r0\n    schedule layouts rows " + schedule +
+         "\n  }\n  launch k\n  return y\n}";
+}
+
+}  // namespace
+
+TEST_CASE("a prefetch of nothing is refused", "[loops][refused]") {
+  const std::string row = "load x[i0*3000 + j0]",
+                    side_by_side = "grid loop warp 4 · register 32 · lane 32 prefetch=";
+  require_accepted(laid_out(row, side_by_side + "499"));
+  require_refused(laid_out(row, side_by_side + "500"),
+                  "schedule prefetch=500: there are 500 blocks");
+  require_refused(laid_out(row, "grid loop register 32 · lane 32 · warp 4 prefetch=4"),
+                  "prefetch=4: a warp's elements of the loop are not side by side, at once");
+  require_refused(laid_out(row, "grid loop warp 4 · serial 32 · lane 32 prefetch=4"),
+                  "prefetch=4: a warp's elements of the loop are not side by side, at once");
+  require_refused(
+      laid_out(row,
+               "grid · register 2 loop warp 4 · register 32 · lane 32 "
+               "prefetch=4"),
+      "prefetch=4: blocks of an outer row axis, and threads of several rows, ask for");
+  require_refused(laid_out(row, "grid loop warp 4 · register 32 · lane 32 prefetch=4 outer=1"),
+                  "prefetch=4: blocks of an outer row axis");
+  const std::string why = "prefetch=4: no load of a row, without a mask or a place that data";
+  for (const char* load : {"load x[i0 + j0*500]", "load x[j0]", "load x[2999 + i0*3000 - j0]",
+                           "load x[i0*3000 + at0; at0 = load i[j0] < 3000]",
+                           "load x[i0*3000 + j0] if lt(index[j0], i64 2999) else 0.0"})
+    require_refused(laid_out(load, side_by_side + "4"), why);
+  require_accepted(
+      laid_out("load x[i0*3000 + at0; at0 = load i[i0*3000 + j0] < 3000]", side_by_side + "4"));
+}
+
+TEST_CASE("more of a row than it has is refused", "[loops][refused]") {
+  const auto scan = [](const std::string& schedule) {
+    return "program f on cuda {\n  input x: f32[64,200]\n  output y: f32[64,200]\n  kernel k "
+           "rows(i0: 64) {\n    scan y[i0*200 + j0] for (j0: 200) = cumsum load x[i0*200 + "
+           "j0]\n    schedule rows " +
+           schedule + "\n  }\n  launch k\n  return y\n}";
+  };
+  require_accepted(scan("groups=16 beside=8"));
+  require_refused(scan("groups=256"), "schedule rows groups=256: a row has 13 groups of 16");
+  const auto sort = [](const std::string& schedule) {
+    return "program f on cuda {\n  input x: f32[64,5]\n  output y: i64[64,5]\n  kernel k "
+           "rows(i0: 64) {\n    sort y[i0*5 + j0] for (j0: 5) = argsort load x[i0*5 + "
+           "j0]\n    schedule rows " +
+           schedule + "\n  }\n  launch k\n  return y\n}";
+  };
+  require_accepted(sort("each=8"));
+  require_refused(sort("each=16"), "schedule rows each=16: 5 elements are sorted together");
+  const auto product = [](const std::string& schedule) {
+    return "program f {\n  input a: f32[70,90]\n  input b: f32[90,80]\n  output y: f32[70,80]\n"
+           "  kernel k rows(i0: 70, i1: 80) {\n    r0: f32 = dot(j0: 90) load a[i0*90 + j0], "
+           "load "
+           "b[i1 + j0*80]\n    store y[i0*80 + i1] = r0\n    schedule tiles " +
+           schedule + "\n  }\n  launch k\n  return y\n}";
+  };
+  require_accepted(product("depth=90"));
+  require_accepted(product(""));
+  require_refused(product("depth=91"), "schedule tiles depth=91: the sums have 90 steps");
 }
 
 TEST_CASE("buffers that no memory can be are refused", "[loops][refused]") {

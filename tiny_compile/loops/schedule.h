@@ -34,31 +34,41 @@ enum class Early : uint8_t { Unsaid, Yes, No };
 // keeps its default.
 struct Schedule {
   Strategy strategy = Strategy::Rows;
-  // Values that several steps use: kept (L1, registers) or computed again. Points of a CPU: what lies across comes
-  // into L2 in squares, or is read where it lies (transposed_loads.h)
+  // Values that several steps use: kept where a rule says so, or all computed again. Rows of a CPU: what costs more to
+  // compute than to read, up to 256 KiB a value, in all a MiB or half of L2, whichever is less (costly_values.h); the
+  // others are computed again. Layouts: what a pass reads, or computes at some cost, and a later one over the same
+  // loops takes, where these have no turns, however many registers that takes (kept_values.h). Points of a CPU: what
+  // lies across comes into L2 in squares, or is read where it lies (transposed_loads.h)
   bool keep = true;
   // C++
   int lanes = 64;  // Columns: rows worked on at once
-  int unroll = 1;  // Reduce: 8 adds a chunk's eighths straight from memory, 1 by way of L1
+  // Reduce: 8 adds a chunk's eighths straight from memory, where it is full and its elements are cheap (eighths.h; some
+  // chunk has to be), 1 by way of L1
+  int unroll = 1;
   // Store: bypass the caches (large outputs that nobody reads soon), where results lie so (streamed_stores.h)
   bool stream = false;
-  int64_t grain = 1;  // rows (Tiles: blocks) a thread takes at least
+  // Rows (Tiles: blocks; Columns: columns_unit rows each) that a thread takes at least: of more than there are one has
+  // all. Points: whole squares, or whole short rows, rounded down, at least one. Rows and columns of symbolic sizes:
+  // no fewer than are worth a thread
+  int64_t grain = 1;
   // Tiles of a CPU (panel_shape.h)
   int down = 4, across = 16;                // rows and columns whose sums are in registers
   int panels_down = 16, panels_across = 4;  // such panels of a block
-  int64_t depth = 512;     // steps of the sums before the next panels are packed
-  int kept = 0;            // packed for a thread's next blocks: 1 columns, 2 rows too
+  int64_t depth =
+      512;       // steps of the sums before the next panels are packed: 512 or all, where fewer
+  int kept = 0;  // packed for a thread's next blocks: 1 columns, 2 rows too
   bool packs_rows = true;  // else they are multiplied from where they lie
   // Tiles of a GPU; its rows that are sorted
-  int each =
-      4;  // rows and columns of a thread; elements that it sorts or merges, updates that it scatters
+  // Rows and columns of a thread; elements that it sorts or merges, updates that it scatters: 4 or all, where fewer
+  int each = 4;
   int slice = 16;  // of the products' sums, that shared memory holds at a time
   // Rows and columns of a GPU that are scanned (scan_shape.h); rows whose updates are sorted (scatter_rules.h)
-  int groups =
-      16;  // of 16 elements of a row, a thread each, that a block has at a time; 16 or 256
-  int beside = 4;  // rows of a block
+  // Of 16 elements of a row, a thread each, that a block has at a time: 16 or 256, or all
+  int groups = 16;
+  int beside =
+      4;  // rows of a block; of rows that are scattered a warp's, where it has more than 4
   // Results of a GPU that rows with the same places are scattered to (scatter_rules.h)
-  int64_t run = 1024;  // packs of points that a block owns
+  int64_t run = 1024;  // packs of points that a block owns, at most
   // Library
   int algorithm = 0;  // the library's choices in its order, from 0
   int split_k = 0;    // parts of the sum that its first choice makes apart; 0: as it likes
@@ -72,7 +82,9 @@ struct Schedule {
   Early early = Early::Unsaid;
   Layout rows{};  // of the flat index of the row axes
   // Layouts
-  int prefetch = 0;  // blocks, or clusters, until what they ask for is read; 0: none asks
+  // Blocks, or clusters, until what they ask for is read; rows that fold: 1, their block's next. 0: none asks, as where
+  // nothing can be asked for (asked_ahead.h)
+  int prefetch = 0;
   int outer =
       0;  // row axes, of the first, of which each block has one place; `rows` has the others
   std::vector<Layout> loops{};  // of each list of loops (laid_out.h)
