@@ -36,7 +36,8 @@ std::recursive_mutex mutex;
 std::map<void*, size_t> blocks;
 size_t total = size_t{1} << 30, taken = 0;
 unsigned error_word = 0;
-std::map<void*, unsigned> calls;  // that a module has handed over, by its places
+std::map<std::pair<void*, std::string>, std::string> functions;  // of a module
+std::map<const void*, unsigned> calls;  // that a module's tc_hand_over has handed over
 int waits = 0, stream_waits = 0, misuses = 0, moves = 0, modules = 0;
 bool hands_over = true;
 int early_launches = 0;
@@ -190,15 +191,18 @@ PRETEND int cuModuleLoadData(void** module, const void* cubin) {
   return 0;
 }
 PRETEND int cuModuleUnload(void* module) {
+  const std::lock_guard lock(mutex);
+  std::erase_if(functions, [&](auto& entry) { return entry.first.first == module; });
   delete static_cast<std::string*>(module);
   return 0;
 }
 PRETEND int cuModuleGetFunction(void** function, void* module, const char* name) {
-  static std::set<std::string> names;
   const std::lock_guard lock(mutex);
   if (!hands_over && std::string(name) == "tc_hand_over") return kNotFound;
   if (static_cast<std::string*>(module)->find(name) == std::string::npos) return kNotFound;
-  *function = const_cast<std::string*>(&*names.insert(name).first);
+  const auto [at, is_new] = functions.insert({{module, name}, name});
+  if (is_new) calls.erase(&at->second);
+  *function = &at->second;
   return 0;
 }
 PRETEND int cuFuncSetAttribute(void*, int, int) { return 0; }
@@ -223,7 +227,7 @@ PRETEND int cuLaunchKernelEx(const LaunchConfig* config, void* function, void** 
     auto* const places = *static_cast<unsigned**>(arguments[0]);
     const unsigned count = *static_cast<unsigned*>(arguments[1]);
     return put(stream, [=] {
-      places[kWords * (calls[places]++ % count)] = std::exchange(error_word, 0);
+      places[kWords * (calls[function]++ % count)] = std::exchange(error_word, 0);
     });
   }
   const auto pointer = [&](int k) { return *static_cast<float**>(arguments[k]); };
