@@ -118,6 +118,14 @@ TEST_CASE("parts are as few as their results need: short sweeps go together", "[
 
 namespace {
 
+// A softmax over the last axis.
+std::string bodies_of(const std::string& all, const std::string& one) {
+  return "%1: f32" + one + " = max %0 {axes=[2], keepdim=1}\n%2: f32" + all +
+         " = expand %1\n%3: f32" + all + " = sub %0, %2\n%4: f32" + all + " = exp %3\n%5: f32" +
+         one + " = sum %4 {axes=[2], keepdim=1}\n%6: f32" + all + " = expand %5\n%7: f32" +
+         all + " = div %4, %6\nreturn %7\n";
+}
+
 // What a quantisation of columns becomes, where x lies transposed: along them.
 size_t kernels_of_transposed(int64_t columns, int64_t rows) {
   const std::string all = str("[", rows, ",", columns, "]"), one = str("[1,", columns, "]");
@@ -131,6 +139,24 @@ size_t kernels_of_transposed(int64_t columns, int64_t rows) {
 }
 
 }  // namespace
+
+TEST_CASE("what is one part is not taken apart", "[part_sweeps][policy]") {
+  const auto is_taken = [](const std::string& graph) {
+    const Program program = fused(parse_graph(graph));
+    REQUIRE(program.kernels.size() == 1);
+    CHECK(schedule(program).kernels.size() >= 1);  // and ends
+    return can_part_sweeps(program, program.kernels[0]);
+  };
+  // Short loops, though each needs the last's result; results of one row, none of which needs another's.
+  CHECK(!is_taken("graph f(%0 x: f32[64,8192,600] {strides=[4915200,600,1]}) {\n" +
+                  bodies_of("[64,8192,600]", "[64,8192,1]") + "}"));
+  CHECK(!is_taken(R"(graph f(%0 x: f32[128,65536]) {
+  %1: f32[128] = sum %0 {axes=[1]}
+  %2: f32[128] = max %0 {axes=[1]}
+  %3: f32[128] = min %0 {axes=[1]}
+  return %1, %2, %3
+})"));
+}
 
 TEST_CASE("on a GPU, what reads rows and stores columns does so by tiles where it is long",
           "[part_sweeps][policy]") {

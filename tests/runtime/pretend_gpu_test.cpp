@@ -199,6 +199,15 @@ TEST_CASE("each call has its own errors, and what is made of it", "[cuda][stream
   CHECK(cuda_storage(x).outcomes.size() <= 1);  // none once that is known to be good
   CHECK(value_of(x) == 3020);
   CHECK(cuda_storage(f(x)).outcomes.empty());
+  // More calls than a module has places for: each has its own outcome, read late or never.
+  const Tensor early = look(rows, nine);
+  std::vector<Tensor> all;
+  for (int call = 0; call < 600; call++)
+    all.push_back(look(rows, call % 100 == 99 ? nine : two));
+  for (int call = 0; call < 600; call += 7)
+    if (call % 100 != 99) CHECK(value_of(all[static_cast<size_t>(call)]) == 20);
+  CHECK_THAT(message_of([&] { value_of(all[299]); }), ContainsSubstring("9 for size 4"));
+  CHECK_THAT(message_of([&] { value_of(early); }), ContainsSubstring("9 for size 4"));
   // One module on several streams at once.
   const UsersStream users;
   Tensor there;
@@ -251,6 +260,11 @@ TEST_CASE("pretend: a call that fails leaves its errors to nobody", "[.pretend]"
   fail_next(701, 0);
   CHECK_THAT(message_of([&] { look(rows, nine); }), ContainsSubstring("701"));
   CHECK(value_of(look(rows, two)[0]) == 20);
+  fail_next(701, 0);  // the first
+  CHECK_THAT(message_of([&] { look(rows, two); }), ContainsSubstring("701"));
+  const Tensor good = look(rows, two)[0], bad = look(rows, nine)[0];
+  CHECK(value_of(good) == 20);
+  CHECK_THAT(message_of([&] { value_of(bad); }), ContainsSubstring("is out of range"));
 }
 
 TEST_CASE("pretend: what a call found is handed over by one launch, or copied", "[.pretend]") {

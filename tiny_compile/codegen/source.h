@@ -50,8 +50,9 @@ struct KernelEntry {
 //         thread since it was last asked
 //   CUDA  `__device__ tc_found tc_errors`: the bits, and of the first index out of range its value
 //         and the size that it is to be below (runtime/cuda_errors.h); the kernel
-//         `tc_hand_over`, where any can fail, copies them to the host's places in turn and clears them; it
-//         waits itself for what was started before it, as an early kernel does
+//         `tc_hand_over(places, count)`, where any can fail, copies them to the next of the host's `count`
+//         places, from 0 on and in turn, and clears them; it waits itself for what was started before
+//         it, as an early kernel does
 //
 // With TC_UNIT defined as u, the text is the part number u of `units`; without it, all of them. Parts
 // are linked together in C++; in CUDA each is a module, and kernels that can fail are all in the first.

@@ -76,7 +76,7 @@ class Joining {
 
   void run() {
     for (size_t k = 0; k < program_.kernels.size(); k++) {
-      while (is_part_[k] && join_any(static_cast<int>(k))) {
+      while (k < program_.kernels.size() && is_part_[k] && join_any(static_cast<int>(k))) {
       }
     }
   }
@@ -85,7 +85,7 @@ class Joining {
   // With another; of two the earlier stands for both, so that number `k` may be another kernel then.
   bool join_any(int k) {
     for (int other = 0; other < std::ssize(program_.kernels); other++)
-      if (other != k && join(std::min(k, other), std::max(k, other))) return other > k;
+      if (other != k && join(std::min(k, other), std::max(k, other))) return true;
     return false;
   }
 

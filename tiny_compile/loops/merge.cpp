@@ -250,6 +250,7 @@ std::optional<std::pair<Nest, Nest>> same_axes(const Group& first, const Expr& o
   for (size_t k = a.size(); k-- > 0;) {
     const Axis &one = first.kernel.axes[a[k]], &other = second.kernel.axes[b[k]];
     if (!(one.extent == other.extent)) return std::nullopt;
+    if (!one.extent.is_constant(1) && !depends_on(ours, one.name)) return std::nullopt;
     of_first.insert(of_first.begin(), {a[k], stride, one.extent});
     of_second.insert(of_second.begin(), {b[k], stride, other.extent});
     names.emplace_back(Symbol(other.name), Expr(one.symbol()));
@@ -273,9 +274,9 @@ MergePlan line_up_shared(const Program& program, const Group& first, const Group
   const Scalar* ours = widest_load(
       first, [&](const Scalar& s) { return s.buffer == theirs->buffer && s.operands.empty(); });
   if (!ours) return refuse("they share no read");
-  const Expr from = constant_of(ours->index);  // the second half of rows, say
-  auto a = nest_of(first.kernel, ours->index - from, {}),
-       b = nest_of(second.kernel, theirs->index - from, {});
+  const Expr offset = constant_of(ours->index);  // of the second half of rows, say
+  auto a = nest_of(first.kernel, ours->index - offset, {}),
+       b = nest_of(second.kernel, theirs->index - offset, {});
   const Expr& size = program.buffers[theirs->buffer].size;
   const bool same = a && b && (same_loops(*a, *b) || (covers(*a, size) && covers(*b, size)));
   const auto axes = same ? std::nullopt : same_axes(first, ours->index, second, theirs->index);

@@ -17,7 +17,8 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kHeldBetter = 2 * kChunk;  // of a column that is swept once
-constexpr int64_t kHeldAcross = 8 * kChunk;  // of a row that is stored across and swept twice
+constexpr int64_t kHeldAcross =
+    8 * kChunk;  // of a row that is stored across and swept more than once
 constexpr int64_t kFewElements = int64_t{1} << 22;
 
 bool has_loops(const Kernel& kernel, const std::vector<int>& sweep) {
@@ -49,8 +50,7 @@ bool is_long(const Kernel& kernel, const Step& step) {
   return inner_count(kernel, step).bounds().high > kChunk;
 }
 
-// Of each step; of what a row stores the last part that it needs.
-std::vector<Part> parts_of_steps(const Kernel& kernel) {
+std::vector<Part> traits_of_steps(const Kernel& kernel) {
   std::vector<Part> parts;
   for (const Step& step : kernel.steps) {
     Part part;
@@ -64,9 +64,10 @@ std::vector<Part> parts_of_steps(const Kernel& kernel) {
   return parts;
 }
 
-// The number of the part that each step belongs to, in the order that they run.
+// The number of the part that each step belongs to, in the order that they run; of what a row stores once the
+// last one that it needs.
 std::vector<int> part_of_steps(const Kernel& kernel) {
-  const std::vector<Part> parts = parts_of_steps(kernel);
+  const std::vector<Part> parts = traits_of_steps(kernel);
   std::vector<Part> in_order;
   for (size_t s = 0; s < parts.size(); s++) {
     const bool stands_alone = !kernel.steps[s].inner.empty();
@@ -144,12 +145,13 @@ bool can_part_sweeps(const Program& program, const Kernel& kernel) {
                           written = buffers_written(program, kernel);
   for (size_t b = 0; b < read.size(); b++)
     if (read[b] && written[b]) return false;
-  int loops = 0;
-  for (const std::vector<int>& sweep : sweeps_of(kernel)) loops += has_loops(kernel, sweep);
-  return loops > 1 && std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
-           return (s.kind == StepKind::Reduce || s.kind == StepKind::Store) &&
-                  inner_count(kernel, s).is_constant();
-         });
+  const bool fits = std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& s) {
+    return (s.kind == StepKind::Reduce || s.kind == StepKind::Store) &&
+           inner_count(kernel, s).is_constant();
+  });
+  if (!fits) return false;
+  const std::vector<int> part = part_of_steps(kernel);
+  return std::any_of(part.begin(), part.end(), [](int number) { return number > 0; });
 }
 
 bool is_worth_reading_twice(const Kernel& kernel) {

@@ -5,22 +5,19 @@
 
 namespace tiny_compile {
 
-// Whether part_sweeps can take the kernel apart: a GPU's reductions and stores of known sizes, of which more
-// than one goes over loops.
+// Whether part_sweeps can take the kernel apart, into more than one: a GPU's reductions and stores of known sizes,
+// some of which need others' results or go over other loops.
 bool can_part_sweeps(const Program& program, const Kernel& kernel);
 
 // Of one that it can: whether it goes down long columns once, and then stores what is made of them. Reading
 // them again costs less than what holds them (the blocks of a cluster).
 bool is_worth_reading_twice(const Kernel& kernel);
 
-// Whether it reads rows and stores down columns what it knows of each: points do so by way of tiles.
-bool stores_across(const Kernel& kernel);
-
-// Of one that it can: whether a thread a row would take long.
 // Of one that it can: whether it reads long rows and stores down columns what it knows of each then: points do so
 // by way of tiles.
 bool stores_across(const Kernel& kernel);
 
+// Of one that it can: whether a thread a row would take long.
 bool has_many_elements(const Kernel& kernel);
 
 //   rows(i0: 4096) { r0 = max(j0: 8192) load x[j0*4096 + i0]

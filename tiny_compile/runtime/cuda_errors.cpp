@@ -4,8 +4,8 @@
 //   look(t, i)   k_embedding sets bit 0, 7, 3   tc_hand_over   places[0] = 1, 7, 3
 //   look(t, j)   k_embedding                    tc_hand_over   places[1] = 0
 //
-// Nobody waits: until the copy has come, the call's says "not yet". Results carry their call's, and those
-// of the inputs they were made of. Both sides count, so that a call that is recorded and replayed
+// Nobody waits, but where 256 calls are under way: until the copy has come, the call's says "not yet". Results
+// carry their call's, and those of the inputs they were made of. Both sides count, so that a call that is recorded and replayed
 // goes to another place each time.
 #include "tiny_compile/runtime/cuda_errors.h"
 
@@ -102,22 +102,28 @@ FreePlaces& free_places() {
 
 }  // namespace
 
+// Those to which no copy is under way, or new ones.
 DeviceErrors* OutcomePlaces::take() {
+  const auto are_quiet = [](const DeviceErrors* places) {
+    return std::all_of(places, places + kCount,
+                       [](const DeviceErrors& place) { return read(place).bits != kNotYet; });
+  };
   FreePlaces& free = free_places();
   const std::lock_guard lock(free.mutex);
-  if (free.list.empty()) {
+  auto at = std::find_if(free.list.begin(), free.list.end(), are_quiet);
+  if (at == free.list.end()) {
     auto* page = static_cast<DeviceErrors*>(
         driver::allocate_host(kPage * kCount * sizeof(DeviceErrors)));
+    std::fill_n(page, kPage * kCount, DeviceErrors{});
     for (size_t k = 0; k < kPage; k++) free.list.push_back(page + k * kCount);
+    at = free.list.end() - 1;
   }
-  DeviceErrors* const places = free.list.back();
-  free.list.pop_back();
+  DeviceErrors* const places = *at;
+  free.list.erase(at);
   return places;
 }
 
 void OutcomePlaces::give(DeviceErrors* places) {
-  for (unsigned k = 0; k < kCount; k++)
-    if (read(places[k]).bits == kNotYet) return;  // a copy may be under way: they stay its
   FreePlaces& free = free_places();
   const std::lock_guard lock(free.mutex);
   free.list.push_back(places);

@@ -309,6 +309,30 @@ void CudaExecutable::start_kernel(CudaFunction function, int64_t grid, const Ker
   }
 }
 
+void CudaExecutable::start_call(const std::vector<void*>& addresses, void* workspace,
+                                const CallPlan* sized, bool has_outcome) const {
+  // Behind one recorded kernel it is started sooner than a second one of a recording (H200: .5 us).
+  const bool is_one = replay_ && launches_.size() == 1;
+  const auto start_all = [&] {
+    if (sized)
+      start(*sized, addresses);
+    else
+      start(addresses, workspace);
+    if (has_outcome && !is_one) library_->errors().hand_over();
+  };
+  try {
+    if (has_outcome) library_->errors().prepare();
+    if (replay_)
+      replay_->run(addresses, start_all);
+    else
+      start_all();
+    if (has_outcome && is_one) library_->errors().hand_over();
+  } catch (const Error& error) {  // some may have started
+    if (can_fail_) library_->errors().forget();
+    fail(name(), ", compiled: ", error.what());
+  }
+}
+
 std::vector<Tensor> CudaExecutable::run(std::span<const Tensor> inputs) const {
   if (!plans_) return run(plan_, inputs, nullptr);
   const std::shared_ptr<const CallPlan> plan = plans_->of(inputs);
@@ -333,28 +357,9 @@ std::vector<Tensor> CudaExecutable::run(const BufferPlan& plan, std::span<const 
   // What is recorded for a graph of the caller's has not been run yet, and can be run often.
   const bool recording = can_fail_ && driver::is_recording(cuda_stream(device)),
              has_outcome = can_fail_ && !recording;
-  // Behind one recorded kernel it is started sooner than a second one of a recording (H200: .5 us).
-  const bool is_one = replay_ && launches_.size() == 1;
-  const auto start_all = [&] {
-    if (sized)
-      start(*sized, buffers.addresses);
-    else
-      start(buffers.addresses, work);
-    if (has_outcome && !is_one) library_->errors().hand_over();
-  };
   std::unique_lock<std::mutex> turn;
   if (can_fail_) turn = library_->errors().turn(queue);
-  try {
-    if (has_outcome) library_->errors().prepare();
-    if (replay_)
-      replay_->run(buffers.addresses, start_all);
-    else
-      start_all();
-    if (has_outcome && is_one) library_->errors().hand_over();
-  } catch (const Error& error) {  // some may have started
-    if (can_fail_) library_->errors().forget();
-    fail(name(), ", compiled: ", error.what());
-  }
+  start_call(buffers.addresses, work, sized, has_outcome);
   if (recording) library_->errors().forget();
   if (has_outcome) outcomes.push_back(library_->errors().outcome(called_));
   for (const Tensor& tensor : buffers.made) {

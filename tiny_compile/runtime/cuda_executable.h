@@ -73,6 +73,8 @@ class CudaExecutable {
   std::shared_ptr<Storage> make_workspace(const std::vector<void*>& addresses) const;
   void start(const std::vector<void*>& addresses, void* workspace) const;
   void start(const CallPlan& plan, const std::vector<void*>& addresses) const;
+  void start_call(const std::vector<void*>& addresses, void* workspace, const CallPlan* sized,
+                  bool has_outcome) const;
   void start_kernel(CudaFunction function, int64_t grid, const KernelEntry& entry,
                     const void** arguments, bool behind) const;
   std::vector<Tensor> run(const BufferPlan& plan, std::span<const Tensor> inputs,

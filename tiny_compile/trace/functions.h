@@ -85,7 +85,8 @@ Tensor var(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
 Tensor std(const Operand& x, const Axes& axes = {}, int64_t correction = 1,
            bool keepdim = false);
-// Variance and mean in one read; of several chunks the mean has other last bits than mean(x).
+// Variance and mean in one read. The mean is the first element and the mean of the distances from it: other last
+// bits than mean(x), NaN where an infinity comes first, infinite where distances are.
 std::pair<Tensor, Tensor> var_mean(const Operand& x, const Axes& axes = {},
                                    int64_t correction = 1, bool keepdim = false);
 // (sum(|x|^p))^(1/p); p = +-infinity: the greatest, the least size; 0: how many are not 0.

@@ -75,6 +75,16 @@ DType float_dtype(const Operand& x) {
   return is_float(dtype) ? dtype : DType::f32;
 }
 
+Size freedom_of(const Tensor& x, const Sizes& reduced, int64_t correction) {
+  return max(counted(x, reduced, {}) - correction, Size(0));
+}
+
+// A result over `reduced`, which are axes of 1 of it, as the caller of a reduction of `x` wants it.
+Tensor without_kept(const Tensor& kept, const Sizes& reduced, bool keepdim, const Operand& x) {
+  const Tensor result = keepdim ? kept : reshape(kept, without(kept.sizes(), reduced));
+  return cast_to(result, float_dtype(x), x.where);
+}
+
 // x^(1/p) for x >= 0. At 0 its derivative is 0, as PyTorch has it for norms and deviations.
 Tensor root(const Tensor& x, double p) {
   using In = std::span<const Tensor>;
@@ -137,10 +147,8 @@ Tensor var(const Operand& x, const Axes& axes, int64_t correction, bool keepdim)
   const Scope scope(x.where);
   const Tensor v = float_only("var", x);
   const Sizes reduced = all_axes(v, axes, x.where);
-  Tensor m2 = squared_deviations(v, reduced);
-  if (!keepdim) m2 = reshape(m2, without(v.sizes(), reduced));
-  const Size freedom = max(counted(v, axes, x.where) - correction, Size(0));
-  return cast_to(m2 / freedom, float_dtype(x), x.where);
+  const Tensor m2 = squared_deviations(v, reduced);
+  return without_kept(m2 / freedom_of(v, reduced, correction), reduced, keepdim, x);
 }
 
 std::pair<Tensor, Tensor> var_mean(const Operand& x, const Axes& axes, int64_t correction,
@@ -149,13 +157,9 @@ std::pair<Tensor, Tensor> var_mean(const Operand& x, const Axes& axes, int64_t c
   const Tensor v = float_only("var_mean", x);
   const Sizes reduced = all_axes(v, axes, x.where);
   const MeanAndM2 moments = mean_and_m2(v, reduced);
-  const Size freedom = max(counted(v, axes, x.where) - correction, Size(0));
-  const auto result = [&](const Tensor& kept) {
-    const Tensor value = keepdim ? kept : reshape(kept, without(v.sizes(), reduced));
-    return cast_to(value, float_dtype(x), x.where);
-  };
-  const Tensor variance = result(moments.m2 / freedom);
-  return {variance, result(moments.mean)};
+  const Tensor variance = moments.m2 / freedom_of(v, reduced, correction);
+  const Tensor first = without_kept(variance, reduced, keepdim, x);
+  return {first, without_kept(moments.mean, reduced, keepdim, x)};
 }
 
 Tensor std(const Operand& x, const Axes& axes, int64_t correction, bool keepdim) {
