@@ -140,6 +140,7 @@ const std::vector<Case> kComposites = {
     {"var of a bounded axis", {kShort}, [](Inputs x) { return var(x[0], 0); }, 1000},
     {"var of n", {kX}, [](Inputs x) { return var(x[0], 0); }},
     {"var of n across", {kX}, [](Inputs x) { return var(x[0].t(), {1}, 0, true); }},
+    {"var_mean", {kX}, [](Inputs x) { return var_mean(x[0], 0, 0).second; }},
     {"std of all", {kX}, [](Inputs x) { return tiny_compile::std(x[0]); }},
     {"std of rows", {kX}, [](Inputs x) { return tiny_compile::std(x[0], {1}); }},
     {"norm", {kX}, [](Inputs x) { return norm(x[0]); }},

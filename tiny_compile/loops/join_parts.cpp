@@ -19,13 +19,17 @@ constexpr size_t kMostReads = 128;  // buffers of one, as of those that `fuse` m
 
 // What decides whether two kernels are worth a try, once for each.
 struct Candidate {
-  int64_t rows = -1;       // -1: it has its schedule, or does not go through rows
+  int64_t rows = -1;       // -1: it has its schedule, or does not reduce rows
   std::vector<int> reads;  // sorted
 };
 
 Candidate candidate_of(const Kernel& kernel) {
-  const bool is_open = !kernel.schedule && kernel.sized.empty() && is_sequential(kernel) &&
-                       row_count(kernel).is_constant();
+  const bool reduces = std::all_of(  // scans were taken apart for a reason
+      kernel.steps.begin(), kernel.steps.end(), [](const Step& step) {
+        return step.kind == StepKind::Reduce || step.kind == StepKind::Store;
+      });
+  const bool is_open = reduces && !kernel.schedule && kernel.sized.empty() &&
+                       is_sequential(kernel) && row_count(kernel).is_constant();
   if (!is_open) return {};
   return {row_count(kernel).constant(), loaded_buffers(kernel)};
 }

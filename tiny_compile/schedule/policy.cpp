@@ -221,17 +221,9 @@ bool reads_rows_in_turns(const Schedule& schedule) {
                      [](const Layout& loop) { return extent_of(loop, Level::Serial) > 1; });
 }
 
-// Rows of which a multiprocessor has one or none, or that are read from memory again, not from L2.
-bool are_too_few(const Program& program, const Kernel& kernel) {
-  const Machine& machine = program.machine;
-  const int64_t rows = row_count(kernel).constant();
-  return rows <= machine.multiprocessors ||
-         (rows < rows_to_fill(machine) / 2 && bytes_moved(program, kernel) > machine.l2);
-}
-
 // Whether its sweeps are better off as kernels: where columns are read twice rather than held, where no
-// layout suits them all, so that a thread would do each row alone, where rows are stored across, and where they
-// are too few for the machine and read from memory again by each sweep anyway: as kernels they are split.
+// layout suits them all, so that a thread would do each row alone, where rows are stored across, and where a
+// multiprocessor has no more than one of those that each sweep reads again anyway: as kernels they are split.
 bool wants_sweeps_apart(const Program& program, const Kernel& kernel) {
   if (!can_part_sweeps(program, kernel)) return false;
   if (is_worth_reading_twice(kernel)) return true;
@@ -239,7 +231,8 @@ bool wants_sweeps_apart(const Program& program, const Kernel& kernel) {
   if (stores_across(kernel)) return true;
   const Schedule whole = choose(program, order_rows(kernel));
   return whole.strategy != Strategy::Layouts ||
-         (are_too_few(program, kernel) && reads_rows_in_turns(whole));
+         (row_count(kernel).constant() <= program.machine.multiprocessors &&
+          reads_rows_in_turns(whole));
 }
 
 // What it is run as, in order: itself, or the parts that it is split into, whose buffers the
