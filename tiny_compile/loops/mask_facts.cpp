@@ -5,9 +5,7 @@
 #include "tiny_compile/loops/mask_facts.h"
 
 #include <algorithm>
-#include <numeric>
 
-#include "tiny_compile/base/interval.h"
 #include "tiny_compile/loops/simplify_under_mask.h"
 
 namespace tiny_compile {
@@ -27,23 +25,6 @@ void add_quotients_in(const Expr& index, std::vector<Expr>& all) {
   for (const Expr& part : index.operands()) add_quotients_in(part, all);
 }
 
-// 1024*j + 2*k - 6073 >= 0 says that 512*j + k - 3037 >= 0, since these are integers.
-Expr divided_out(const Expr& fact) {
-  int64_t common = 0, constant = 0;
-  const std::vector<Term> all = terms(fact);
-  for (const Term& term : all) {
-    if (term.factor.is_constant())
-      constant = term.coefficient;
-    else
-      common = std::gcd(common, term.coefficient);
-  }
-  if (common <= 1) return fact;
-  Expr result = floor_quotient(constant, common);
-  for (const Term& term : all)
-    if (!term.factor.is_constant()) result = result + term.factor * (term.coefficient / common);
-  return result;
-}
-
 // Of facts about i those about the i/d that are in the index: 73215 - 1024*j - i >= 0 says that
 // 73215 - 1024*j - 512*(i/512) >= 0, and 1024*j + i - 6074 >= 0 that 1024*j + 2*(i/2) + 1 - 6074 >= 0.
 std::vector<Expr> with_quotients_of(const Expr& index, std::vector<Expr> facts) {
@@ -56,7 +37,7 @@ std::vector<Expr> with_quotients_of(const Expr& index, std::vector<Expr> facts) 
       const int64_t c = coefficient(facts[f], divided);
       if (c == 0) continue;
       const Expr least = quotient * divisor, most = least + (divisor - 1);
-      facts.push_back(divided_out(facts[f] - divided * c + (c < 0 ? least : most) * c));
+      facts.push_back(facts[f] - divided * c + (c < 0 ? least : most) * c);
     }
   }
   return facts;

@@ -4,9 +4,9 @@
 //   look(t, i)   k_embedding sets bit 0, 7, 3   tc_hand_over   places[0] = 1, 7, 3
 //   look(t, j)   k_embedding                    tc_hand_over   places[1] = 0
 //
-// Nobody waits, but where 256 calls are under way: until the copy has come, the call's says "not yet". Results
-// carry their call's, and those of the inputs they were made of. Both sides count, so that a call that is recorded and replayed
-// goes to another place each time.
+// Nobody waits, but where 256 calls are under way: until the copy has come, the call's says "not yet".
+// Results carry their call's, and those of the inputs they were made of. Both sides count, so that a
+// call that is recorded and replayed goes to another place each time.
 #include "tiny_compile/runtime/cuda_errors.h"
 
 #include <algorithm>
