@@ -30,6 +30,7 @@
 #include "tiny_compile/schedule/column_layouts.h"
 #include "tiny_compile/schedule/crossed.h"
 #include "tiny_compile/schedule/deal.h"
+#include "tiny_compile/schedule/long_rows.h"
 #include "tiny_compile/schedule/outline.h"
 
 namespace tiny_compile {
@@ -48,16 +49,9 @@ constexpr int64_t kFew = 4;          // elements of a thread, or rows
 constexpr int64_t kBlockWarps = 8;   // where lanes are rows
 constexpr int64_t kRowWarps = 4;     // of a block where lanes are elements
 constexpr int64_t kFewRowWarps = 2;  // where each has 64 elements a lane
-constexpr int64_t kMostOfRow = 16;   // warps of a block of a cluster that hold a row
 constexpr int64_t kMostRead = 12;    // of one that reads a row once, each a chunk
-constexpr int64_t kMostExchanged = 16;   // of a row in turns: blocks times its long reductions
-constexpr int64_t kInTurns = 2;          // blocks of 16 warps that a multiprocessor has of them
-constexpr int64_t kWaiting = 5;          // blocks of a cluster
-constexpr int64_t kOtherRegisters = 32;  // of a thread of theirs, beside what it holds
-constexpr int64_t kForOneValue = 48;     // that a thread of theirs needs, which holds one,
-constexpr int64_t kForExponentials = 56;  // or adds up exponentials
-constexpr int64_t kWaitingDivided = 4;    // that divide by one number: it takes registers
-constexpr double kFar = 16;               // lines of an access: elements lie apart
+constexpr int64_t kOtherRegisters = 32;  // of a thread, beside what it holds
+constexpr double kFar = 16;              // lines of an access: elements lie apart
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kFewChunks = 3;      // of a row that is read once: by four warps
@@ -154,29 +148,6 @@ Deal read_rows(const Machine& machine, const Outline& shape, const Along& loops,
   return in_blocks_of(kBlockWarps, d);
 }
 
-// Blocks of a cluster that a multiprocessor has: some wait while others compute. Where threads hold
-// several values of an element, as many as have registers for them: what is spilled costs more than
-// a block that waits is worth.
-int64_t waiting_blocks(const Machine& machine, const Outline& shape, const Deal& d) {
-  const int64_t threads = kLanes * d.warps,
-                most = std::min(shape.divides ? kWaitingDivided : kWaiting,
-                                machine.threads / threads);
-  const int64_t each = shape.streams > 1    ? kOtherRegisters + shape.words * kHeld
-                       : shape.exponentials ? kForExponentials
-                                            : kForOneValue;
-  return std::clamp<int64_t>(machine.registers / (threads * each), 1, most);
-}
-
-// Long ones in registers: a warp has a chunk.
-Deal hold_chunks(const Along& loops, int64_t warps) {
-  Deal d;
-  d.loops_first = true;
-  d.vector = loops.vector;
-  d.registers = kChunk / (kLanes * d.vector);
-  d.warps = warps;
-  return d;
-}
-
 // Those of two chunks, the last of which is short: a warp has all of a row, and waits for nobody. (Softmax
 // over 1280 of bf16[18912,1280]: .0388 ms, by a warp a chunk .0706.)
 Deal hold_by_warps(const Along& loops) {
@@ -233,47 +204,6 @@ bool has_symbolic_places(const Kernel& kernel) {
                      [](const Scalar& s) { return has_size(s.index); }) ||
          std::any_of(kernel.steps.begin(), kernel.steps.end(),
                      [](const Step& s) { return has_size(s.index); });
-}
-
-// Longer than a cluster holds: in turns, and read again. A cluster has so many blocks that the rows which
-// are gone over at a time stay in L2 until then, and that half of the multiprocessors have one; not more than
-// their exchanges are worth. (H200, softmax of f32[200,200000] by 1, 2, 4, 8 blocks: .217, .223, .204, .161
-// ms; of bf16[140,300000] .237, .189, .160, .163; batch norm of f32[1024,1024,14,14] .232, .218, .196 by 1,
-// 2, 4; group norm of f32[16,64,112,112], whose rows stay there anyhow, .061, .072 by 1, 2; batch norm with
-// gradients of f16[184,320,28,28], five reductions, .294, .249, .303, .387.)
-Deal hold_in_turns(const Machine& machine, const Outline& shape, const Along& loops) {
-  Deal d = hold_chunks(loops, kMostOfRow);
-  const int64_t turns = power_of_two_from(ceil_divide(shape.longest, kChunk)) / kMostOfRow,
-                worth = kMostExchanged / std::max<int64_t>(1, shape.long_reductions),
-                most = std::min({machine.cluster, turns, worth});
-  const auto is_near = [&] {
-    const int64_t at_a_time = kInTurns * machine.multiprocessors / d.cluster;
-    return std::min(shape.rows, at_a_time) * shape.bytes <= machine.l2 / 6 * 5;
-  };
-  while (2 * d.cluster <= most &&
-         (2 * shape.rows * d.cluster <= machine.multiprocessors || !is_near()))
-    d.cluster *= 2;
-  return d;
-}
-
-// Long ones that are held: a warp has a chunk, of a cluster's blocks where those are more than a block's
-// warps; and in turns, where they are more than a cluster's.
-Deal hold_in_clusters(const Machine& machine, const Outline& shape, const Along& loops) {
-  const int64_t chunks = ceil_divide(shape.longest, kChunk);
-  Deal d = hold_chunks(loops, chunks);
-  while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;
-  d.warps = ceil_divide(chunks, d.cluster);
-  if (d.warps > kMostOfRow) return hold_in_turns(machine, shape, loops);
-  if (d.cluster > 1) d.resident = waiting_blocks(machine, shape, d);
-  return d;
-}
-
-// One alone: as many blocks as have a chunk.
-Deal hold_alone(const Machine& machine, const Along& loops, int64_t chunks) {
-  Deal d = hold_chunks(loops, chunks);
-  while (2 * d.cluster <= std::min(machine.cluster, chunks)) d.cluster *= 2;
-  d.warps = power_of_two_from(ceil_divide(chunks, d.cluster));
-  return d;
 }
 
 // Lanes go along the loops; what several lists of loops go over they do not share.
