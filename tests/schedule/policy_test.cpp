@@ -357,11 +357,56 @@ TEST_CASE("all of a warp has an odd row, but of what takes long to compute", "[s
                       "  %2: f32[190000,1] = sum %1 {axes=[1], keepdim=1}\n  %3: ", shape,
                       " = expand %2\n  %4: ", shape, " = sub %1, %3\n  return %4\n}\n"));
   };
-  CHECK(line_of(497, "abs") == "layouts rows grid · warp 4 loop register 16 · lane 32");
+  CHECK(line_of(497, "abs") ==
+        "layouts rows grid · warp 4 loop register 16 · lane 32 resident=6");
   CHECK(line_of(497, "exp") ==
-        "layouts rows grid · warp 4 · lane 2 from 16 loop register 32 · lane 16");
+        "layouts rows grid · warp 4 · lane 2 from 16 loop register 32 · lane 16 resident=5");
   CHECK(line_of(127, "abs") ==
-        "layouts rows grid · warp 4 · lane 2 from 16 loop register 8 · lane 16");
+        "layouts rows grid · warp 4 · lane 2 from 16 loop register 8 · lane 16 resident=7");
+}
+
+TEST_CASE("columns that are read once have enough under way", "[schedule]") {
+  const auto line_of = [](const std::string& dtype, int64_t rows, int64_t columns) {
+    return on_gpu(str("(%0 x: ", dtype, "[", rows, ",700,", columns, "]) {\n  %1: ", dtype, "[",
+                      rows, ",", columns, "] = max %0 {axes=[1]}\n  return %1\n}\n"));
+  };
+  CHECK(
+      line_of("f32", 64, 768) ==
+      "layouts rows grid · lane 32 · vector 2 loop register 16 · serial 8 · warp 8 resident=2");
+  CHECK(line_of("f32", 128, 769) ==  // rows begin anywhere: a thread has four neighbours
+        "layouts rows grid · register 4 · lane 32 loop register 8 · serial 32 · warp 4 "
+        "resident=4");
+  CHECK(line_of("f32", 64, 513) ==  // and by more warps, where there are fewer
+        "layouts rows grid · register 4 · lane 32 loop register 8 · serial 16 · warp 8 "
+        "resident=2");
+  CHECK(line_of("bf16", 64, 768) ==  // one array of halves is read as well without being told
+        "layouts rows grid · lane 16 · vector 4 loop register 8 · serial 8 · warp 8 · "
+        "lane 2 from 16");
+  CHECK(line_of("bf16", 64, 769) ==
+        "layouts rows grid · lane 32 loop register 32 · serial 4 · warp 8 resident=4");
+}
+
+TEST_CASE("columns that lie in each other are a block's", "[schedule]") {
+  const auto line_of = [](int64_t columns) {
+    return on_gpu(str("(%0 x: f32[1000,1000,", columns, "]) {\n  %1: f32[1000,", columns,
+                      "] = sum %0 {axes=[1]}\n  return %1\n}\n"));
+  };
+  CHECK(line_of(7) == "layouts rows grid · warp 16 loop register 32 · lane 32 resident=2");
+  CHECK(line_of(9).find("warp 16") == std::string::npos);  // neighbours make up a sector
+}
+
+TEST_CASE("heavy points have two packs a thread, what is read one by one four", "[schedule]") {
+  const auto line_of = [](int64_t columns, const std::string& op, const std::string& dtype) {
+    const std::string shape = str(dtype, "[20000,", columns, "]");
+    return on_gpu(str("(%0 x: ", shape, ", %1 b: ", dtype, "[", columns, "]) {\n  %2: ", shape,
+                      " = expand %1\n  %3: ", shape, " = add %0, %2\n  %4: ", shape, " = ", op,
+                      " %3\n  return %4\n}\n"));
+  };
+  CHECK(line_of(1024, "neg", "bf16") == "pointwise rows grid · warp 8 · lane 32 · vector 8");
+  CHECK(line_of(1024, "gelu", "bf16") ==
+        "pointwise rows serial 2 · grid · warp 4 · lane 32 · vector 8 resident=16");
+  CHECK(line_of(1023, "gelu", "bf16") ==
+        "pointwise rows serial 4 · grid · warp 4 · lane 32 · vector 8 resident=16");
 }
 
 TEST_CASE("there are as many warps as chunks of a row that is read once", "[schedule]") {

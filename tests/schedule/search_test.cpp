@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "tests/catch.h"
 #include "tests/schedule/as_scheduled.h"
@@ -50,6 +51,19 @@ TEST_CASE("candidates: the policy's first, each strategy, then the model's best"
   const Schedule best = ranked(program, kernel)[0].schedule;
   CHECK(std::count(all.begin(), all.end(), best) == 1);
   CHECK(candidates(program, kernel, 1) == std::vector<Schedule>{*kernel.schedule});
+}
+
+TEST_CASE("candidates for a GPU have more and fewer registers", "[search]") {
+  const Program program = as_scheduled(kSumDown, Target::Cuda);
+  const Kernel& kernel = program.kernels[0];
+  std::set<int> blocks;
+  for (Schedule other : candidates(program, kernel, 16)) {
+    const int resident = other.resident;
+    other.resident = kernel.schedule->resident;
+    if (other == *kernel.schedule) blocks.insert(resident);
+  }
+  CHECK(blocks.size() >= 3);
+  CHECK(blocks.count(0) == 1);
 }
 
 TEST_CASE("a product in tiles is not tried without them", "[search]") {

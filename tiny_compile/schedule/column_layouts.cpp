@@ -30,11 +30,18 @@ constexpr int64_t kBusyWarps = 8;  // that a multiprocessor has at least
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
+constexpr int64_t kHeldWords = 64;       // of a thread that is told how many it has,
+constexpr int64_t kFewAddresses = 20;    // and these beside them
 constexpr int64_t kMostCutToFull =
     172;                              // registers that are best cut to all that 16 warps have
 constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
-constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
+constexpr int64_t kUnderWay =
+    64;                           // bytes of a thread at a time, of a column that is read once,
+constexpr int64_t kFewLoads = 2;  // arrays
+constexpr int64_t kMostUnderWay = 32;      // of as many elements,
+constexpr int64_t kOfReader = 128;         // which take as many registers at most,
+constexpr int64_t kOfHalvesReader = 64;    // or these;
 constexpr int64_t kChosenUnderWay = 128;   // where data chooses each,
 constexpr int64_t kMostPlaces = 32;        // of as many places, two registers each
 constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
@@ -42,7 +49,8 @@ constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a
 constexpr int64_t kFewElements = 4;        // of a column, which is over before others begin:
 constexpr int64_t kRowsOfThread = 2;       // a thread has two
 constexpr int64_t kOnceLanes = 16;         // of its rows
-constexpr int64_t kOnceWarps = 8;          // that share it
+constexpr int64_t kOnceWarps = 8;          // that share it,
+constexpr int64_t kFewOnceWarps = 4;       // or where blocks are many
 constexpr int64_t kMostWarps = 32;         // of a column, where there are few columns
 constexpr int64_t kFewLanes = 8;           // of neighbours then
 constexpr int64_t kBlockWarps = 8;         // where lanes are rows
@@ -89,6 +97,20 @@ int64_t registers_of(const Outline& columns, const Deal& d) {
   return kAddresses + held * (columns.streams + 1);
 }
 
+// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself the compiler takes so many that a
+// multiprocessor has a block less, or so few that it reads one element after another. (H200: largest of 1024 of
+// f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587.)
+Deal with_its_registers(const Machine& machine, const Outline& columns, Deal d) {
+  const int64_t held = d.registers * d.row_vector * columns.words,
+                blocks =
+                    blocks_held(machine, kLanes * d.row_warps * d.warps, held + kFewAddresses);
+  const bool is_full = columns.longest == power_of_two_from(columns.longest);
+  if (held == kHeldWords && is_full && columns.streams == 1 && columns.reductions <= 2 &&
+      d.cluster == 1 && blocks > 1)
+    d.resident = blocks;
+  return d;
+}
+
 // Long columns of halves, in registers: by 16 warps, whose lanes read neighbours in words that make up a sector.
 // (H200, ms, by pairs and one by one in half as many warps: softmax over 1500 of f16[..,10240] .051 and .071, over
 // 1200 of bf16[..,30000] .077 and .112, over 3000 of 8192 .071 and .098, over 1500 of 2048 .017 and .019; its
@@ -130,8 +152,6 @@ bool keeps_busy(const Machine& machine, const Outline& columns, const Deal& held
          kBusyWarps * machine.multiprocessors;
 }
 
-}  // namespace
-
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
 // are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
 // ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
@@ -142,7 +162,7 @@ bool keeps_busy(const Machine& machine, const Outline& columns, const Deal& held
 // over 100, 200, 500 and 1500 of 3073 by 16 (1500: eight) .043 .053 .059 .118, by 32 .040 .044 .048 .090; over 500 of
 // bf16 .071 and .054.) A chunk of halves that is not whole has no pairs either: of 1000 of [8,1000,4096], by 16 warps, .098,
 // one by one by eight .069.
-Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+Deal hold_by_elements(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
   const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
@@ -182,42 +202,28 @@ Deal hold_columns(const Machine& machine, const Outline& columns, const Along& r
   return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
 }
 
+}  // namespace
+
+Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  return with_its_registers(machine, columns, hold_by_elements(machine, columns, rows));
+}
+
+namespace {
+
 // So many that pieces of memory are a line: a lane's access is a word or more. (H200: sum over 2559 of pairs of
 // bf16[..,81006] by 16 lanes .186 ms, by 32 .143.)
 int64_t lanes_of_pieces(const Along& rows) {
   return rows.vector * rows.bytes > kWord ? kOnceLanes : kLanes;
 }
 
-// A part of it at a time, eight bytes a lane. (Sum over 197 of bf16[256,197,768]: by pairs .044 ms, by
-// fours .030; of two arrays, over 1500 of bf16[225,1500,576]: .169 and .355, as it takes 93 registers.)
-// What data chooses, a row of a table for each element, lies elsewhere for each: there lanes read
-// whole accesses, and ask once for the places of more columns. (Mean of 197 embeddings of 2048
-// halves: .139 ms by pairs, by eight .062.)
-Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+// More threads share a column where all would be fewer than `many`, and neighbours make up less of a line; a thread
+// has two of short ones.
+Deal share_columns(const Machine& machine, const Outline& columns, const Along& rows,
+                   int64_t many, Deal d) {
   const int64_t padded = power_of_two_from(columns.longest);
-  Deal d;
-  d.row_lanes = kLanes;
-  d.row_vector = columns.chosen
-                     ? rows.vector
-                     : std::min(rows.vector, std::max<int64_t>(1, kAccess / rows.bytes));
-  const int64_t word = std::min(
-                    d.row_vector,
-                    std::max<int64_t>(1, (columns.chosen ? kAccess : kWord) / rows.bytes)),
-                many = many_threads(machine) / (columns.chosen ? 1 : 2);
-  while (d.row_vector > word &&
-         columns.rows / d.row_vector * std::min(kOnceWarps, padded) < many)
-    d.row_vector /= 2;
-  const int64_t under_way = columns.chosen ? kChosenUnderWay : kUnderWay;
-  d.registers = std::max<int64_t>(1, under_way / (d.row_vector * rows.bytes));
-  if (columns.chosen) d.registers = std::min(d.registers, kMostPlaces);
-  if (columns.loads > 1 && columns.reductions > 1)
-    d.registers = std::min(d.registers, kSeveralUnderWay);
-  if (padded > d.registers && !columns.chosen) d.row_lanes = lanes_of_pieces(rows);
   const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
-  const int64_t turns = columns.chosen ? 2 : 1;              // at least
-  while (d.warps < kOnceWarps && turns * d.registers * threads() < padded) d.warps *= 2;
   while (d.warps < kMostWarps && d.registers * threads() < padded &&
-         columns.rows / d.row_vector * threads() < many_threads(machine)) {
+         columns.rows / (d.row_vector * d.row_registers) * threads() < many) {
     if (d.warps > kOnceWarps && d.row_lanes > kFewLanes && rows.vector > 1)
       d.row_lanes /= 2;
     else
@@ -227,6 +233,90 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
       columns.rows >= kRowsOfThread * many_threads(machine))
     d.row_registers = kRowsOfThread;
   return in_blocks_of(kBlockWarps, d);
+}
+
+// What data chooses, a row of a table for each element, lies elsewhere for each: lanes read whole accesses, and
+// ask once for the places of more columns. (Mean of 197 embeddings of 2048 halves: .139 ms by pairs, by
+// eight .062.)
+Deal read_chosen_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  const int64_t padded = power_of_two_from(columns.longest),
+                word = std::min(rows.vector, std::max<int64_t>(1, kAccess / rows.bytes));
+  Deal d;
+  d.row_lanes = kLanes;
+  d.row_vector = rows.vector;
+  while (d.row_vector > word &&
+         columns.rows / d.row_vector * std::min(kOnceWarps, padded) < many_threads(machine))
+    d.row_vector /= 2;
+  d.registers =
+      std::clamp<int64_t>(kChosenUnderWay / (d.row_vector * rows.bytes), 1, kMostPlaces);
+  if (columns.loads > 1 && columns.reductions > 1)
+    d.registers = std::min(d.registers, kSeveralUnderWay);
+  while (d.warps < kOnceWarps && 2 * d.registers * d.warps < padded) d.warps *= 2;
+  return share_columns(machine, columns, rows, many_threads(machine), d);
+}
+
+// Elements of a thread that are under way: 64 bytes, and of words twice as many where one or two arrays are read and
+// columns are not short.
+int64_t elements_under_way(const Outline& columns, const Along& rows) {
+  const int64_t elements = std::max<int64_t>(1, kUnderWay / rows.bytes);
+  const bool is_more = rows.bytes >= kWord && columns.longest > kMostUnderWay;
+  return is_more && columns.loads <= kFewLoads ? 2 * elements : elements;
+}
+
+// The compiler is told how many registers are enough: by itself it takes fewer, and then reads one element after another.
+// But one array of halves is read as well by itself, and halves one by one by more than eight warps, or all at once.
+Deal with_registers_to_read(const Machine& machine, const Outline& columns, const Along& rows,
+                            Deal d) {
+  const bool is_half = rows.bytes < kWord,
+             is_well_by_itself = rows.vector == 1 ? d.warps > kOnceWarps : columns.loads == 1;
+  const bool takes_more = columns.loads > kFewLoads || columns.reductions > 1,
+             in_turns = d.registers * d.lanes() * d.warps < columns.longest;
+  if (is_half && (is_well_by_itself || takes_more || !in_turns)) return d;
+  d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
+                           is_half ? kOfHalvesReader : kOfReader);
+  return d;
+}
+
+}  // namespace
+
+// A part of it at a time, eight bytes a lane, or four neighbours of words where rows begin anywhere: their pieces
+// of memory share sectors, which one thread asks for one after another. (H200, ms, before and with as many registers
+// as it needs: sum over 16380 of f32[..,4097] .0757, .0682; over 1000 of [64,1000,513] .0403, .0363; of a
+// product of two bf16[..,1023] .0681, .0459, [..,768] .0456, .0366; over 196 of [128,196,513], largest, .0173,
+// .0125.)
+Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  if (columns.chosen) return read_chosen_columns(machine, columns, rows);
+  const int64_t padded = power_of_two_from(columns.longest),
+                word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes)),
+                many = many_threads(machine) / 2;
+  const bool is_long = columns.longest > kMostUnderWay;
+  const bool is_half = rows.bytes < kWord;
+  Deal d;
+  d.row_lanes = kLanes;
+  d.row_vector = std::min(rows.vector, std::max<int64_t>(1, kAccess / rows.bytes));
+  if (rows.vector == 1 && rows.bytes == kWord && is_long && !columns.places)
+    d.row_registers = kNeighbours;
+  const auto threads = [&] {
+    return columns.rows / (d.row_vector * d.row_registers) * std::min(kOnceWarps, padded);
+  };
+  const bool in_pieces = is_half || !is_long || threads() < many;
+  const int64_t of_column = in_pieces && !is_half ? kLanes / lanes_of_pieces(rows) : 1;
+  while (d.row_vector > word && threads() * of_column < many) d.row_vector /= 2;
+  while (d.row_registers > 1 && threads() < many) d.row_registers /= 2;
+  const int64_t elements = elements_under_way(columns, rows);
+  d.registers = std::max<int64_t>(1, elements / (d.row_vector * d.row_registers));
+  if (columns.loads > 1 && columns.reductions > 1)
+    d.registers = std::min(d.registers, kSeveralUnderWay);
+  const bool is_shared = padded > d.registers;
+  if (is_shared && in_pieces) d.row_lanes = lanes_of_pieces(rows);
+  const int64_t blocks = columns.rows / (kLanes * d.row_vector * d.row_registers);
+  const bool are_many = d.row_registers == kNeighbours && blocks > 2 * machine.multiprocessors;
+  const int64_t most = are_many ? kFewOnceWarps : kOnceWarps;
+  while (d.warps < most && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
+  d = are_many
+          ? in_blocks_of(kFewOnceWarps, d)
+          : share_columns(machine, columns, rows, is_long && !is_half ? many : 2 * many, d);
+  return is_long && is_shared ? with_registers_to_read(machine, columns, rows, d) : d;
 }
 
 // Many columns of many chunks, each by a warp, more than eight in turns, so that warps meet once. (H200: sum

@@ -118,20 +118,32 @@ std::optional<Side> staged_side(const Program& program, const Kernel& kernel, bo
 
 }  // namespace
 
-// Pieces that begin anywhere lie in one sector more: then rather two sectors of each.
+// Two sectors of each piece where a third of a multiprocessor's memory is enough for it, and else one. (H200,
+// layer_norm of f32[65536,1024], transposed: .193 ms by one, .160 by two.) Pieces that begin anywhere lie in one
+// sector more: then rather two in any case.
 std::optional<Schedule> crossed_rows(const Program& program, const Kernel& kernel,
                                      const Deal& deal) {
   const std::optional<Side> side = staged_side(program, kernel, true);
   if (!side) return std::nullopt;
   const bool begins_anywhere = side->vector == 1 && along_loops(program, kernel).vector > 1;
+  const auto of_at_least = [&](int64_t least, int64_t most,
+                               int pieces) -> std::optional<Schedule> {
+    for (int64_t warps : {kBlockWarps, 2 * kBlockWarps})
+      if (const auto s = of_most_rows(program, kernel, deal, *side, least, pieces, warps, most))
+        return s;
+    return std::nullopt;
+  };
+  const int64_t third = program.machine.block_shared / 3,
+                busy = 2 * program.machine.multiprocessors;  // blocks
+  const auto fills = [&](const Schedule& s) {
+    return row_count(kernel).constant() >= busy * covered_by(of_block(s.rows));
+  };
+  if (const auto s = of_at_least(2 * kSector, third, 1); s && !begins_anywhere && fills(*s))
+    return s;
   for (int64_t most : sizes_of_blocks(program.machine)) {
     for (int64_t least : {begins_anywhere ? 2 * kSector : kSector, kSector}) {
-      for (int pieces : kPieces) {
-        for (int64_t warps : {kBlockWarps, 2 * kBlockWarps})
-          if (const auto s =
-                  of_most_rows(program, kernel, deal, *side, least, pieces, warps, most))
-            return s;
-      }
+      for (int pieces : kPieces)
+        if (const auto s = of_at_least(least, most, pieces)) return s;
     }
   }
   return std::nullopt;

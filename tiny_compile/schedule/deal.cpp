@@ -100,8 +100,9 @@ Schedule laid_out(const Program& program, const Kernel& kernel, const Deal& deal
                                                                : loop_of(own, count));
   }
   schedule.resident = static_cast<int>(deal.resident);
-  schedule.prefetch =
-      static_cast<int>(blocks_ahead(program.machine) * deal.resident / deal.cluster);
+  if (deal.asks_ahead)
+    schedule.prefetch =
+        static_cast<int>(blocks_ahead(program.machine) * deal.resident / deal.cluster);
   return asking_for_something(kernel, std::move(schedule));
 }
 

@@ -11,8 +11,9 @@ struct Deal {
   int64_t row_registers = 1, row_warps = 1, row_lanes = 1, row_vector = 1;
   int64_t cluster = 1, warps = 1, registers = 1, vector = 1;  // of the elements of a row
   int64_t chunks = 0;  // of a row that a block has at a time, each by `warps`; 0: not by chunks
-  int64_t resident = 0;  // blocks of a multiprocessor that ask for later rows; 0: none does
-  bool evenly = false;   // in any order, so that each warp has as much of a row's last chunk
+  int64_t resident = 0;     // blocks of a multiprocessor, at least; 0: the compiler's
+  bool asks_ahead = false;  // each of them for its later rows
+  bool evenly = false;      // in any order, so that each warp has as much of a row's last chunk
   bool loops_first = false;  // the loops have the lower lanes, and each warp chunks of its own
   int64_t lanes() const { return 32 / row_lanes; }
   int64_t warps_of_row() const { return chunks > 0 ? warps * chunks : warps; }  // in a block

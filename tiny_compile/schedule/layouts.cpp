@@ -50,6 +50,7 @@ constexpr int64_t kBlockWarps = 8;   // where lanes are rows
 constexpr int64_t kRowWarps = 4;     // of a block where lanes are elements
 constexpr int64_t kFewRowWarps = 2;  // where each has 64 elements a lane
 constexpr int64_t kMostRead = 12;    // of one that reads a row once, each a chunk
+constexpr int64_t kForRow = 64;      // registers of a thread beside what it holds of an odd row
 constexpr int64_t kOtherRegisters = 32;  // of a thread, beside what it holds
 constexpr double kFar = 16;              // lines of an access: elements lie apart
 constexpr double kNear =
@@ -198,6 +199,33 @@ bool prefers_rows_as_lanes(const Lines& lines, const Outline& shape) {
   return lines.of_rows <= lines.of_loops + shuffles;
 }
 
+// Neighbouring rows lie in each other, fewer bytes apart than a sector has, and other rows elsewhere: seven columns of
+// f32, a chunk of them at a time.
+bool lie_in_each_other(const Program& program, const Kernel& kernel) {
+  if (kernel.rows == 0 || loops_of(kernel).size() != 1) return false;
+  const Axis &row = kernel.axes[kernel.rows - 1],
+             &loop = kernel.axes[loops_of(kernel)[0].back()];
+  const int64_t rows = row.extent.constant();
+  const auto is_so = [&](const Scalar& s) {
+    return s.kind != ScalarKind::Load ||
+           (coefficient(s.index, row.symbol()) == 1 &&
+            coefficient(s.index, loop.symbol()) == rows &&
+            rows * size_of(program.buffers[s.buffer].type.dtype) < kSector);
+  };
+  return std::all_of(kernel.scalars.begin(), kernel.scalars.end(), is_so);
+}
+
+// A block has all of them, so that each line is read once. (H200, ms, by lanes along the rows or by fewer warps: sum over
+// many of f32[..,7] .0958, .0697; [..,5] .0810, .0674; [..,3] .0707, .0648.)
+Deal read_in_each_other(const Machine& machine, const Outline& shape) {
+  Deal d;
+  d.loops_first = true;
+  d.registers = std::max<int64_t>(1, power_of_two_from(shape.longest) / kLanes);
+  d.row_warps = kMostOfRow;
+  d.resident = blocks_held(machine, kLanes * d.row_warps, d.registers + kOtherRegisters);
+  return d;
+}
+
 // Where its elements lie depends on sizes that are no numbers yet.
 bool has_symbolic_places(const Kernel& kernel) {
   return std::any_of(kernel.scalars.begin(), kernel.scalars.end(),
@@ -206,10 +234,23 @@ bool has_symbolic_places(const Kernel& kernel) {
                      [](const Step& s) { return has_size(s.index); });
 }
 
+// Rows of words that begin anywhere are read one element after another, unless the compiler is told that
+// it may take registers for all of them. (H200, ms: layer_norm of f32[65600,1023] .147, .134; [528416,127] .139,
+// .132; sum over 95 .109, .098. Halves, which are put into words, do as well by themselves.)
+Deal with_their_registers(const Machine& machine, const Outline& shape, const Along& loops,
+                          Deal d) {
+  const bool has_many = d.registers >= kHeldOdd && d.cluster == 1;
+  if (has_many && loops.vector == 1 && loops.bytes == kWord && loops.is_all)
+    d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
+                             d.registers * shape.words + kForRow);
+  return d;
+}
+
 // Lanes go along the loops; what several lists of loops go over they do not share.
 Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& shape,
                 const Along& loops, const Lines& lines) {
-  if (shape.longest <= kChunk) return hold_rows(machine, shape, loops);
+  if (shape.longest <= kChunk)
+    return with_their_registers(machine, shape, loops, hold_rows(machine, shape, loops));
   if (!shape.held)
     return read_rows(machine, shape, loops, lines.of_loops > kFar * lines.accesses);
   const int64_t chunks = ceil_divide(shape.longest, kChunk);
@@ -224,8 +265,10 @@ Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& sha
     return hold_chunks(loops, chunks > kBlockWarps ? kMostOfRow : chunks);
   if (chunks == 2 && shape.rows < kRowWarps * machine.multiprocessors)
     return hold_by_few(shape, loops);
-  return chunks == 2 && holds_by_warps(shape) ? hold_by_warps(loops)
-                                              : hold_in_clusters(machine, shape, loops);
+  return chunks == 2 && holds_by_warps(shape)
+             ? hold_by_warps(loops)
+             : with_their_registers(machine, shape, loops,
+                                    hold_in_clusters(machine, shape, loops));
 }
 
 // Eight neighbouring rows a block, of a cluster's where they have several chunks, by eight warps: more, and
@@ -283,6 +326,9 @@ std::optional<Schedule> cross(const Program& program, const Kernel& kernel,
 
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const Outline& shape,
                             const Lines& lines, const Along& along_loops, bool has_columns) {
+  if (shape.longest <= kChunk && shape.longest > kSideBySide * kLanes &&
+      lie_in_each_other(program, kernel))
+    return read_in_each_other(program.machine, shape);
   if (kernel.rows > 0 && prefers_rows_as_lanes(lines, shape)) {
     const Along rows = along(program, kernel, kernel.axes[kernel.rows - 1]);
     const bool is_window =

@@ -76,7 +76,8 @@ Deal hold_in_clusters(const Machine& machine, const Outline& shape, const Along&
   while (2 * d.cluster <= machine.cluster && chunks > kBlockWarps * d.cluster) d.cluster *= 2;
   d.warps = ceil_divide(chunks, d.cluster);
   if (d.warps > kMostOfRow) return hold_in_turns(machine, shape, loops);
-  if (d.cluster > 1) d.resident = waiting_blocks(machine, shape, d);
+  d.asks_ahead = d.cluster > 1;
+  if (d.asks_ahead) d.resident = waiting_blocks(machine, shape, d);
   return d;
 }
 

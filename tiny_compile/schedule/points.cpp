@@ -1,10 +1,11 @@
 // How many points does a thread take, and in how many slabs?
 //
 //   exp over 4096x1024 => rows grid · warp 8 · lane 32 · vector 4
-//   gelu of them       => rows serial 4 · grid · warp 4 · lane 32 · vector 4, resident=16
+//   gelu of them       => rows serial 2 · grid · warp 4 · lane 32 · vector 4, resident=16
 //
-// With much arithmetic a thread computes a pack in each of four slabs, so that one's loads overlap the others'
-// arithmetic. So it is where data chooses rows: the four places are asked for together, then the four packs.
+// With much arithmetic a thread computes a pack in each of two slabs, so that one's loads overlap the others'
+// arithmetic; in each of four where data chooses rows or elements are read one by one: the four places are asked
+// for together, then the four packs.
 #include "tiny_compile/schedule/points.h"
 
 #include <algorithm>
@@ -24,10 +25,8 @@ constexpr size_t kMostCompared = 64;  // loads
 constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
 constexpr int64_t kLanes = 32, kWarps = 8;
 constexpr int64_t kLeastWarps = 2;
-// Arithmetic that takes longer than memory: four packs a thread, so that one's loads overlap the
-// others' arithmetic, in small blocks, as many as fit. Where memory is the limit, it costs a few
-// percent.
-constexpr int64_t kSlabs = 4;
+// Several packs a thread, in small blocks, as many as fit. Where memory is the limit, it costs a few percent.
+constexpr int64_t kSlabs = 4, kFewSlabs = 2;
 constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = kLanes * kWarpsOfSlabs;
 constexpr int kCostly = 30;     // instructions, about
 constexpr int64_t kLine = 128;  // bytes of memory that a warp is given at a time
@@ -63,16 +62,17 @@ bool reads_packs(const Program& program, const Kernel& kernel, int vector) {
   });
 }
 
-// Whether its arithmetic takes longer than memory does: on an H200 gelu, not silu(g) * u. What all rows read
-// is in the caches, and its bytes do not count.
-bool is_heavy(const Machine& machine, const Kernel& kernel) {
+// What all rows read is in the caches.
+bool goes_along_rows(const Kernel& kernel, const Scalar& load) {
+  return std::all_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows,
+                     [&](const Axis& row) { return depends_on(load.index, row.name); });
+}
+
+// Whether its arithmetic takes longer than memory does: on an H200 gelu, not silu(g) * u.
+bool takes_long(const Machine& machine, const Kernel& kernel) {
   int64_t instructions = 0, bytes = 0;
   for (const Scalar& scalar : kernel.scalars) {
-    const auto steps_along = [&](const Axis& row) {
-      return depends_on(scalar.index, row.name);
-    };
-    if (scalar.kind == ScalarKind::Load &&
-        std::all_of(kernel.axes.begin(), kernel.axes.begin() + kernel.rows, steps_along))
+    if (scalar.kind == ScalarKind::Load && goes_along_rows(kernel, scalar))
       bytes += size_of(scalar.dtype);
     if (scalar.kind == ScalarKind::Apply)
       instructions += scalar.op == Op::gelu ? 2 * kCostly : is_costly(scalar) ? kCostly : 1;
@@ -83,14 +83,14 @@ bool is_heavy(const Machine& machine, const Kernel& kernel) {
          static_cast<double>(bytes) * rates.instructions;
 }
 
-// Of a multiprocessor: all its threads, or half where packs take more than half of the registers that
-// each of all could have. With all of them gelu's and silu's gradients took a quarter longer beside what
-// they are the gradients of, with half of them gelu alone 3 % longer; packs of rows of 197 .0695 ms, with half of
-// them .0654 (H200).
+// Of a multiprocessor: all its threads, or half where packs take more than 5 of 8 registers that each of
+// all could have. With all of them gelu's and silu's gradients took a quarter longer beside what they are the
+// gradients of, and three taps of bf16[512,128,153] a third; with half of them gelu takes longer, by 3 % in even
+// packs and by 13 % where rows begin anywhere (H200, bf16[..,197]: .0814 ms, .0739).
 int small_blocks(const Machine& machine, int64_t words) {
   const int64_t blocks = machine.threads / kBlockOfSlabs,
                 registers = machine.registers / machine.threads;
-  return static_cast<int>(2 * words > registers ? blocks / 2 : blocks);
+  return static_cast<int>(8 * words > 5 * registers ? blocks / 2 : blocks);
 }
 
 // Places of an array that a thread reads one by one, `stride` elements apart (0: not evenly): those of a pack, and of windows that
@@ -222,15 +222,22 @@ Schedule with_parts(const Program& program, Kernel kernel, Schedule schedule) {
   return schedule;
 }
 
-// Where every thread that the GPU holds has a pack in each of the slabs, and a pack alone has too little under way:
-// what is read element by element is much asked for little. (H200, 55 draws of pictures, windows, pads and mirrored
-// rows: .73 to 1.06 of the time, .96 in the geometric mean.)
-bool wants_slabs(const Program& program, const Kernel& kernel) {
+// Packs of a thread, where every thread that the GPU holds has one in each of the slabs. What is read element by
+// element is much asked for little, and so is what is heavy and goes on into the next row: four packs have
+// enough under way. (H200, 55 draws of pictures, windows, pads and mirrored rows: .73 to 1.06 of the time, .96 in
+// the geometric mean. Gelu of a bias added to bf16[..,4097] by one pack, two, four .104, .087, .072 ms.) Else it is
+// one, and two of heavy arithmetic: of 32 Mi halves softplus takes .0515 by one, .0483 by two, .0482 by four, gelu
+// .0377, .0363, .0381, gelu times another .0498, .0500, .0521.
+int64_t slabs_of(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
-  const bool wants_some = !packs.chosen.empty() || is_heavy(program.machine, kernel) ||
-                          !windows_of(program, kernel, static_cast<int>(packs.vector)).empty();
-  return wants_some &&
-         packs.count.constant() / packs.vector >= kSlabs * threads_to_fill(program.machine);
+  const int64_t threads = threads_to_fill(program.machine),
+                count = packs.count.constant() / packs.vector;
+  const bool is_heavy = takes_long(program.machine, kernel),
+             is_asked_much =
+                 !packs.chosen.empty() || (is_heavy && packs.through) ||
+                 !windows_of(program, kernel, static_cast<int>(packs.vector)).empty();
+  if (is_asked_much && count >= kSlabs * threads) return kSlabs;
+  return is_heavy && count >= kFewSlabs * threads ? kFewSlabs : 1;
 }
 
 }  // namespace
@@ -265,14 +272,13 @@ Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) 
   Schedule slabs = plain;
   slabs.rows = layout_of_points(kSlabs, kWarpsOfSlabs, vector);
   kernel.schedule = slabs;
-  const bool through =
-      point_packs_of(program, kernel, false).through;  // each has a row and column
-  slabs.resident = small_blocks(
-      program.machine, words_of_packs(program, kernel, vector) + (through ? 2 * vector : 0));
+  const int64_t count = slabs_of(program, kernel);
+  if (count == 1) return plain;
+  slabs.rows = layout_of_points(count, kWarpsOfSlabs, vector);
+  slabs.resident = small_blocks(program.machine, words_of_packs(program, kernel, vector));
   slabs = with_parts(program, kernel, slabs);
   kernel.schedule = slabs;
-  return why_illegal_points(program, kernel).empty() && wants_slabs(program, kernel) ? slabs
-                                                                                     : plain;
+  return why_illegal_points(program, kernel).empty() ? slabs : plain;
 }
 
 }  // namespace tiny_compile

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tiny_compile/loops/laid_out.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/schedule/cost.h"
 
 namespace tiny_compile {
@@ -17,10 +19,30 @@ namespace {
 
 constexpr double kLeastGain = 1.02;  // less is the noise of a machine
 constexpr double kHope = 0.9;        // of the best one's gain
+constexpr int64_t kLanes = 32;
+constexpr int64_t kRegisters[] = {0, 128, 80, 64};  // of a thread; 0: the compiler's
 
 bool has_strategy(const std::vector<Schedule>& list, Strategy strategy) {
   return std::any_of(list.begin(), list.end(),
                      [&](const Schedule& s) { return s.strategy == strategy; });
+}
+
+// The same with other numbers of blocks that a multiprocessor holds, and so of registers that a thread may take: what the
+// compiler makes of that the model does not know.
+std::vector<Schedule> with_other_blocks(const Program& program, Kernel kernel,
+                                        Schedule schedule) {
+  const bool is_told =
+      schedule.strategy == Strategy::Layouts || schedule.strategy == Strategy::Pointwise;
+  if (program.target != Target::Cuda || !is_told) return {};
+  const int64_t threads = kLanes * warps_of(schedule);
+  std::vector<Schedule> all;
+  for (const int64_t registers : kRegisters) {
+    schedule.resident =
+        static_cast<int>(registers == 0 ? 0 : blocks_held(program.machine, threads, registers));
+    kernel.schedule = schedule;
+    if (why_illegal(program, kernel).empty()) all.push_back(schedule);
+  }
+  return all;
 }
 
 size_t count_of(const Turns& turns) { return turns.empty() ? 1 : turns[0].size(); }
@@ -42,6 +64,7 @@ std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, s
   for (const Priced& priced : all) {
     if (!has_strategy(chosen, priced.schedule.strategy)) add(priced.schedule);
   }
+  for (const Schedule& other : with_other_blocks(program, kernel, chosen[0])) add(other);
   for (const Priced& priced : all) add(priced.schedule);
   return chosen;
 }

@@ -8,8 +8,8 @@
 
 namespace tiny_compile {
 
-// The kernel's own schedule first, then the cheapest of each other strategy by the model, then the
-// cheapest of all that are left, each once; `most` at most. A product stays in tiles, or the
+// The kernel's own schedule first, then the cheapest of each other strategy by the model, its own with more and fewer
+// registers on a GPU, then the cheapest of all that are left, each once; `most` at most. A product stays in tiles, or the
 // library's, where it may be that. Sizes must be numbers.
 std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, size_t most);
 
