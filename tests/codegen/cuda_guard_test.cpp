@@ -123,7 +123,7 @@ TEST_CASE("a guard of whole rows, and of one long row that ends within a pack",
   const Function costly = [](In i) { return Out{gelu(concat({i[0], i[1]}, 1))}; };
   const std::string slabs = check(
       costly, {randn({8200, 512}).to(bfloat16), randn({8200, 512}).to(bfloat16)}, "pointwise");
-  CHECK(slabs.find("turn < 4") != std::string::npos);
+  CHECK(slabs.find("turn < 2") != std::string::npos);
   CHECK(guarded_packs(slabs) == 2);
 }
 

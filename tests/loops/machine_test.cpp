@@ -189,12 +189,12 @@ TEST_CASE("a thread has one point until each multiprocessor has a warp", "[machi
 }
 
 TEST_CASE("a thread has several packs as soon as all threads have", "[machine]") {
-  const std::string packs = "turn < 4";
-  CHECK_THAT(text_for("h200", unary("gelu", "3600,1024")), !ContainsSubstring(packs));
-  CHECK_THAT(text_for(kHalfOfH200, unary("gelu", "3600,1024")), ContainsSubstring(packs));
-  CHECK_THAT(text_for("h200", unary("gelu", "4096,1024")), ContainsSubstring(packs));
+  const std::string packs = "turn < 2";
+  CHECK_THAT(text_for("h200", unary("gelu", "2000,1024")), !ContainsSubstring(packs));
+  CHECK_THAT(text_for(kHalfOfH200, unary("gelu", "2000,1024")), ContainsSubstring(packs));
+  CHECK_THAT(text_for("h200", unary("gelu", "2048,1024")), ContainsSubstring(packs));
   // Where memory takes longer than the arithmetic, packs would only cost.
-  CHECK_THAT(text_for("rtx4090", unary("gelu", "4096,1024")), !ContainsSubstring(packs));
+  CHECK_THAT(text_for("rtx4090", unary("gelu", "2048,1024")), !ContainsSubstring(packs));
 }
 
 TEST_CASE("a histogram is made in shared memory that all blocks can have", "[machine]") {

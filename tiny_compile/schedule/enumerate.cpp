@@ -136,8 +136,11 @@ std::vector<Deal> vectors() {
   return deals;
 }
 
+// The kernel's own, which may be told of registers, and all that deals make.
 void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
   if (!can_be_laid_out(program, kernel)) return;
+  const Schedule own = schedule_of(kernel);
+  if (own.strategy == Strategy::Layouts) legal.add(own);
   const int64_t rows = row_count(kernel).constant(), longest = extents_of(kernel).longest;
   for (Deal deal : vectors()) {
     for (const int64_t lanes : powers(1, kLanes)) {
@@ -147,7 +150,8 @@ void add_layouts(Legal& legal, const Program& program, const Kernel& kernel) {
             deal.row_lanes = lanes, deal.warps = warps, deal.registers = registers;
             deal.row_warps = row_warps;
             if (has_idle_parts(deal, rows, longest)) continue;
-            legal.add(laid_out(program, kernel, deal));
+            const Schedule dealt = laid_out(program, kernel, deal);
+            if (dealt != own) legal.add(dealt);
           }
         }
       }
