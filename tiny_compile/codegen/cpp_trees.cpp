@@ -138,7 +138,7 @@ std::string tree_call(Calls& calls, Op op, DType type, const std::string& array,
 
 std::string reduction_helpers(Calls& calls) {
   std::string text;
-  for (Op op : {Op::sum, Op::prod, Op::max, Op::min}) {
+  for (Op op : tree_reductions()) {
     for (DType type : {DType::f32, DType::f64}) {
       const std::string suffix = suffix_of(op, type);
       const bool chunks = calls.has("tc_chunks_" + suffix),

@@ -19,8 +19,8 @@ constexpr OpInfo kOps[] = {
 };
 
 constexpr ReductionInfo kReductions[] = {
-#define X(name, domain, result, pairwise) \
-  {Op::name, Domain::domain, ReducedTo::result, Op::pairwise},
+#define X(name, domain, result, pairwise, identity) \
+  {Op::name, Domain::domain, ReducedTo::result, Op::pairwise, identity},
     TC_REDUCTIONS(X)
 #undef X
 };
@@ -55,6 +55,16 @@ bool accepts(Domain domain, DType dtype) {
     case Domain::Bool: return dtype == DType::boolean;
   }
   return false;
+}
+
+std::vector<Op> tree_reductions() {
+  std::vector<Op> trees;
+  for (const ReductionInfo& row : kReductions) {
+    const bool takes_floats = accepts(row.domain, DType::f32);
+    if (takes_floats && row.result != ReducedTo::Place && row.op != Op::sum_exp)
+      trees.push_back(row.op);
+  }
+  return trees;
 }
 
 DType reduction_result(Op op, DType operand) {

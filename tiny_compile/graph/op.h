@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "tiny_compile/base/dtype.h"
 
@@ -137,17 +138,18 @@ namespace tiny_compile {
   X(item,          1, Call)
 
 // What the reductions among them are: X(name, operand dtypes, result, the pointwise op that combines two
-// values). Wide: i64 of integers and bool; Place: i64, where the value is.
-#define TC_REDUCTIONS(X)                  \
-  X(sum,     Any,    Wide,  add)          \
-  X(prod,    Any,    Wide,  mul)          \
-  X(max,     Number, Same,  maximum)      \
-  X(min,     Number, Same,  minimum)      \
-  X(argmax,  Number, Place, maximum)      \
-  X(argmin,  Number, Place, minimum)      \
-  X(any,     Bool,   Same,  bitwise_or)   \
-  X(all,     Bool,   Same,  bitwise_and)  \
-  X(sum_exp, Float,  Same,  add)
+// values, what changes nothing). Wide: i64 of integers and bool; Place: i64, where the value is. Of integers an
+// infinity is the largest or the least that there is.
+#define TC_REDUCTIONS(X)                                        \
+  X(sum,     Any,    Wide,  add,         -0.0)                  \
+  X(prod,    Any,    Wide,  mul,         1)                     \
+  X(max,     Number, Same,  maximum,     -__builtin_inf())      \
+  X(min,     Number, Same,  minimum,     __builtin_inf())       \
+  X(argmax,  Number, Place, maximum,     -__builtin_inf())      \
+  X(argmin,  Number, Place, minimum,     __builtin_inf())       \
+  X(any,     Bool,   Same,  bitwise_or,  0)                     \
+  X(all,     Bool,   Same,  bitwise_and, 1)                     \
+  X(sum_exp, Float,  Same,  add,         -0.0)
 // clang-format on
 
 enum class Op : uint8_t {
@@ -194,6 +196,7 @@ struct ReductionInfo {
   Domain domain;
   ReducedTo result;
   Op pairwise;
+  double identity;
 };
 
 constexpr int kOpCount = 0
@@ -216,6 +219,10 @@ inline bool is_scatter(Op op) { return info(op).op_class == OpClass::Scatter; }
 
 // The pointwise op that combines two values of a reduction: add of sum, bitwise_or of any.
 inline Op pairwise(Op reduction) { return reduction_info(reduction).pairwise; }
+
+// Reductions of floats by the contract's tree: each step combines two values. Not those that give
+// places, and not sum_exp, whose chunks have maxima of their own.
+std::vector<Op> tree_reductions();
 
 // Whether it has no result of no elements: a maximum or minimum, and where it is.
 inline bool needs_an_element(Op op) {

@@ -17,25 +17,47 @@ namespace {
 
 using namespace prelude;
 
-template <typename T, typename Combine>
-T reduce_chunk(const T* values, int64_t count, T identity, Combine combine) {
+// values[i] = values[i] combined with values[i + half], by the op table's formula.
+template <typename T>
+void halve(Op pair, DType dtype, T* values, int64_t half) {
+  Lanes a, b, both;
+  a.dtype = b.dtype = dtype;
+  for (int64_t first = 0; first < half; first += kLanes) {
+    const int64_t n = std::min<int64_t>(kLanes, half - first);
+    std::copy_n(values + first, n, a.as<T>());
+    std::copy_n(values + first + half, n, b.as<T>());
+    apply(pair, dtype, &a, &b, nullptr, static_cast<int>(n), both);
+    std::copy_n(both.as<T>(), n, values + first);
+  }
+}
+
+template <typename T>
+T reduce_chunk(Op pair, DType dtype, const T* values, int64_t count, T identity) {
   std::vector<T> l(kChunk, identity);
   std::copy(values, values + count, l.begin());
-  for (int64_t half = kChunk / 2; half >= 1; half /= 2) {
-    for (int64_t i = 0; i < half; i++) l[i] = combine(l[i], l[i + half]);
-  }
+  for (int64_t half = kChunk / 2; half >= 1; half /= 2) halve(pair, dtype, l.data(), half);
   return l[0];
 }
 
-template <typename T, typename Combine>
-T reduce_tree(std::vector<T> values, T identity, Combine combine) {
-  if (values.empty()) return T{0};
+template <typename T>
+T identity_of(Op op, DType dtype) {
+  Lanes one;
+  fill(Literal::of(dtype, reduction_info(op).identity), 1, one);
+  return one.as<T>()[0];
+}
+
+// `dtype` is held as a T. The order does not matter to integers, so theirs is the same.
+template <typename T>
+T reduce_tree(Op op, DType dtype, std::vector<T> values) {
+  const T identity = identity_of<T>(op, dtype);
+  if (values.empty()) return static_cast<T>(identity + T{0});  // the sum of nothing is +0
   do {
     std::vector<T> results;
     for (size_t start = 0; start < values.size(); start += kChunk) {
       const int64_t count =
           std::min<int64_t>(kChunk, static_cast<int64_t>(values.size() - start));
-      results.push_back(reduce_chunk(values.data() + start, count, identity, combine));
+      results.push_back(
+          reduce_chunk(pairwise(op), dtype, values.data() + start, count, identity));
     }
     values = std::move(results);
   } while (values.size() > 1);
@@ -51,7 +73,8 @@ T largest(const std::vector<T>& values) {
 
 template <typename T>
 T sum(std::vector<T> values) {
-  return reduce_tree(std::move(values), T(-0.0), [](T a, T b) { return a + b; });
+  const DType dtype = std::is_same_v<T, double> ? DType::f64 : DType::f32;
+  return reduce_tree(Op::sum, dtype, std::move(values));
 }
 
 // sum of exp(x - max x), each chunk against its own maximum so that one read suffices.
@@ -93,57 +116,39 @@ std::vector<T> typed(const std::byte* values, int64_t count) {
   return std::vector<T>(begin, begin + count);
 }
 
-template <typename T>
-Literal reduce_float(Op op, DType dtype, std::vector<T> values) {
-  switch (op) {
-    case Op::sum: return Literal::of(dtype, sum(std::move(values)));
-    case Op::sum_exp: return Literal::of(dtype, sum_exp(values));
-    case Op::prod:
-      if (values.empty()) return Literal::of(dtype, 1);
-      return Literal::of(dtype,
-                         reduce_tree(std::move(values), T(1), [](T a, T b) { return a * b; }));
-    default: break;
-  }
-  CHECK(!values.empty(), info(op).name, " of nothing");
-  T result = values[0];
-  for (T value : values)
-    result = op == Op::max ? tc_maximum(result, value) : tc_minimum(result, value);
-  return Literal::of(dtype, result + T(0));  // a zero result is +0
+// visit(T{}), T what a vector holds values of the dtype in: a bool is 0 or 1.
+template <typename Visit>
+auto with_held(DType dtype, Visit visit) {
+  return with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    return visit(std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>{});
+  });
 }
 
-// Integers and bool: the order does not matter. Sums and products wrap in 64 bits.
 template <typename T>
-Literal reduce_exact(Op op, DType dtype, const std::vector<T>& values) {
-  CHECK(!values.empty() || !needs_an_element(op), info(op).name, " of nothing");
-  const Op pair = pairwise(op);
-  uint64_t result = pair == Op::mul ? 1 : pair == Op::bitwise_and ? ~uint64_t{0} : 0;
-  T best = values.empty() ? T{} : values[0];
-  for (T value : values) {
-    const auto bits = static_cast<uint64_t>(value);
-    switch (pair) {
-      case Op::add: result += bits; break;
-      case Op::mul: result *= bits; break;
-      case Op::bitwise_and: result &= bits; break;
-      case Op::bitwise_or: result |= bits; break;
-      case Op::bitwise_xor: result ^= bits; break;
-      case Op::maximum: result = static_cast<uint64_t>(best = std::max(best, value)); break;
-      case Op::minimum: result = static_cast<uint64_t>(best = std::min(best, value)); break;
-      default: CHECK(false, info(op).name, " of integers");
-    }
+Literal literal_of(DType dtype, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return Literal::of(dtype, value);
+  } else {
+    return Literal::of_unsigned(dtype, static_cast<uint64_t>(value));
   }
-  return Literal::of_unsigned(reduction_result(op, dtype), result);
 }
 
 template <typename T>
 Literal reduce_typed(Op op, DType dtype, const std::byte* data, int64_t count) {
-  std::vector<T> values = typed<T>(data, count);
-  if (op == Op::argmax || op == Op::argmin)
-    return Literal::of_integer(DType::i64, arg_reduce(op, values));
+  const std::vector<T> values = typed<T>(data, count);
+  CHECK(count > 0 || !needs_an_element(op), info(op).name, " of nothing");
+  const DType result = reduction_result(op, dtype);
+  if (reduction_info(op).result == ReducedTo::Place)
+    return Literal::of_integer(result, arg_reduce(op, values));
   if constexpr (std::is_floating_point_v<T>) {
-    return reduce_float(op, dtype, std::move(values));
-  } else {
-    return reduce_exact(op, dtype, values);
+    if (op == Op::sum_exp) return Literal::of(result, sum_exp(values));
   }
+  return with_held(compute_type(result), [&](auto zero) {
+    using R = decltype(zero);
+    const R all = reduce_tree<R>(op, compute_type(result), {values.begin(), values.end()});
+    return literal_of(result, needs_an_element(op) ? static_cast<R>(all + 0) : all);  // not -0
+  });
 }
 
 // acc = fma(a, b, acc), ascending; a zero is +0.
@@ -167,11 +172,8 @@ uint64_t dot_integer(const std::byte* a, const std::byte* b, int64_t count) {
 }  // namespace
 
 Literal reduce(Op op, DType dtype, const std::byte* values, int64_t count) {
-  return with_type(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    using Held = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // a bool is 0 or 1
-    return reduce_typed<Held>(op, dtype, values, count);
-  });
+  return with_held(
+      dtype, [&](auto zero) { return reduce_typed<decltype(zero)>(op, dtype, values, count); });
 }
 
 Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count) {

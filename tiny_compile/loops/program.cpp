@@ -146,23 +146,11 @@ std::vector<bool> buffers_written(const Program& program, const Kernel& kernel) 
 }
 
 Literal identity(Op op, DType dtype) {
-  if (is_reduction(op) && reduction_info(op).result != ReducedTo::Place) op = pairwise(op);
-  const bool floating = is_float(dtype);
-  const bool is_unsigned = category(dtype) == Category::Unsigned;
-  const int bits = static_cast<int>(8 * size_of(dtype));
+  if (is_reduction(op) && reduction_info(op).result != ReducedTo::Place)
+    return Literal::of(dtype, reduction_info(op).identity);
   switch (op) {
-    case Op::add: return Literal::of(dtype, -0.0);
-    case Op::mul: return Literal::of(dtype, 1);
-    case Op::bitwise_and: return Literal::of_integer(dtype, -1);
-    case Op::maximum:
-    case Op::cummax:
-      if (floating) return Literal::of(dtype, -__builtin_inf());
-      return Literal::of_integer(dtype, is_unsigned ? 0 : -(int64_t{1} << (bits - 2)) * 2);
-    case Op::minimum:
-    case Op::cummin:
-      if (floating) return Literal::of(dtype, __builtin_inf());
-      if (is_unsigned) return Literal::of_unsigned(dtype, ~uint64_t{0} >> (64 - bits));
-      return Literal::of_integer(dtype, static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1));
+    case Op::cummax: return identity(Op::max, dtype);
+    case Op::cummin: return identity(Op::min, dtype);
     default:
       return is_scan(op) || is_scatter(op) ? scan_identity(op, dtype) : Literal::of(dtype, 0);
   }

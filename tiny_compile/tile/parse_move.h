@@ -62,8 +62,7 @@ class MoveParser : protected HeadParser {
 
   Statement reduce_array() {
     Names ops;
-    for (Op op : {Op::sum, Op::prod, Op::max, Op::min})
-      ops[std::string(info(op).name)] = static_cast<int>(op);
+    for (Op op : tree_reductions()) ops[std::string(info(op).name)] = static_cast<int>(op);
     const Op op = static_cast<Op>(look_up(ops, "reduction"));
     const int array = look_up(arrays_, "array");
     expect_word("x");
