@@ -18,8 +18,13 @@ Graph simplify(const Graph& graph);
 // error (an integer divided by zero) is left to do so.
 Graph fold(const Graph& graph);
 
-// Of nodes that compute the same, the first stays. a + b and b + a are the same.
+// Of nodes that compute the same, the first stays. a + b and b + a are the same, and what
+// share_exponentials finds.
 Graph cse(const Graph& graph);
+
+// sum_exp(x) becomes sum(exp(x - m)) where that is in the graph, m the largest over the same axes and these at
+// most a chunk: there they are the same bits.
+Graph share_exponentials(const Graph& graph);
 
 // Nodes that no output needs go. Inputs stay: they are the signature.
 Graph dce(const Graph& graph);
