@@ -97,9 +97,9 @@ int64_t registers_of(const Outline& columns, const Deal& d) {
   return kAddresses + held * (columns.streams + 1);
 }
 
-// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself the compiler takes so many that a
-// multiprocessor has a block less, or so few that it reads one element after another. (H200: largest of 1024 of
-// f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587.)
+// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself
+// the compiler takes so many that a multiprocessor has a block less, or so few that it reads one element after
+// another. (H200: largest of 1024 of f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587.)
 Deal with_its_registers(const Machine& machine, const Outline& columns, Deal d) {
   const int64_t held = d.registers * d.row_vector * columns.words,
                 blocks =
@@ -263,8 +263,9 @@ int64_t elements_under_way(const Outline& columns, const Along& rows) {
   return is_more && columns.loads <= kFewLoads ? 2 * elements : elements;
 }
 
-// The compiler is told how many registers are enough: by itself it takes fewer, and then reads one element after another.
-// But one array of halves is read as well by itself, and halves one by one by more than eight warps, or all at once.
+// The compiler is told how many registers are enough: by itself it takes fewer, and then reads one element after
+// another. But one array of halves is read as well by itself, and halves one by one by more than eight warps, or
+// all at once.
 Deal with_registers_to_read(const Machine& machine, const Outline& columns, const Along& rows,
                             Deal d) {
   const bool is_half = rows.bytes < kWord,

@@ -237,10 +237,14 @@ bool has_symbolic_places(const Kernel& kernel) {
 // Rows of words that begin anywhere are read one element after another, unless the compiler is told that
 // it may take registers for all of them. (H200, ms: layer_norm of f32[65600,1023] .147, .134; [528416,127] .139,
 // .132; sum over 95 .109, .098. Halves, which are put into words, do as well by themselves.)
-Deal with_their_registers(const Machine& machine, const Outline& shape, const Along& loops,
-                          Deal d) {
-  const bool has_many = d.registers >= kHeldOdd && d.cluster == 1;
-  if (has_many && loops.vector == 1 && loops.bytes == kWord && loops.is_all)
+Deal with_their_registers(const Machine& machine, const Kernel& kernel, const Outline& shape,
+                          const Along& loops, Deal d) {
+  const auto is_word = [](const Scalar& s) {
+    return s.kind != ScalarKind::Load || size_of(s.dtype) == kWord;
+  };
+  const bool has_many = d.registers >= kHeldOdd && d.cluster == 1,
+             are_words = std::all_of(kernel.scalars.begin(), kernel.scalars.end(), is_word);
+  if (has_many && loops.vector == 1 && are_words)
     d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
                              d.registers * shape.words + kForRow);
   return d;
@@ -250,7 +254,8 @@ Deal with_their_registers(const Machine& machine, const Outline& shape, const Al
 Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& shape,
                 const Along& loops, const Lines& lines) {
   if (shape.longest <= kChunk)
-    return with_their_registers(machine, shape, loops, hold_rows(machine, shape, loops));
+    return with_their_registers(machine, kernel, shape, loops,
+                                hold_rows(machine, shape, loops));
   if (!shape.held)
     return read_rows(machine, shape, loops, lines.of_loops > kFar * lines.accesses);
   const int64_t chunks = ceil_divide(shape.longest, kChunk);
@@ -267,7 +272,7 @@ Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& sha
     return hold_by_few(shape, loops);
   return chunks == 2 && holds_by_warps(shape)
              ? hold_by_warps(loops)
-             : with_their_registers(machine, shape, loops,
+             : with_their_registers(machine, kernel, shape, loops,
                                     hold_in_clusters(machine, shape, loops));
 }
 
