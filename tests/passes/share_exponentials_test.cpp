@@ -2,6 +2,9 @@
 #include "tests/passes/rewrites.h"
 
 #include "tests/catch.h"
+#include "tiny_compile/trace/creation.h"
+#include "tiny_compile/trace/nn.h"
+#include "tiny_compile/trace/tracer.h"
 
 using namespace tiny_compile;
 using namespace tiny_compile::tests;
@@ -43,7 +46,8 @@ int count_of(const Graph& graph, Op op) {
 TEST_CASE("softmax's sum is log_softmax's, whichever comes first", "[cse]") {
   for (const bool sum_first : {true, false}) {
     for (const int64_t length : {1, 7, 1000, 1024}) {
-      const Graph graph = parse_graph(entropy(length, sum_first)), result = dce(cse(graph));
+      const Graph graph = parse_graph(entropy(length, sum_first)),
+                  result = dce(cse(share_exponentials(graph)));
       INFO(print(result));
       REQUIRE_NOTHROW(verify(result));
       CHECK(count_of(result, Op::sum_exp) == 0);
@@ -56,7 +60,7 @@ TEST_CASE("softmax's sum is log_softmax's, whichever comes first", "[cse]") {
 
 TEST_CASE("a sum of exponentials stays where it is another number", "[cse]") {
   const auto stays = [](const std::string& text) {
-    const Graph result = cse(parse_graph(text));
+    const Graph result = share_exponentials(parse_graph(text));
     INFO(print(result));
     CHECK(count_of(result, Op::sum_exp) == 1);
   };
@@ -65,4 +69,20 @@ TEST_CASE("a sum of exponentials stays where it is another number", "[cse]") {
   stays(
       "graph g(%0 x: f32[3,7]) {\n  %1: f32[3] = sum_exp %0 {axes=[1]}\n"
       "  %2: f32[3,7] = exp %0\n  %3: f32[3] = sum %2 {axes=[1]}\n  return %1, %3\n}\n");
+}
+
+TEST_CASE("softmax and log_softmax of halves share their sum, whoever widens them", "[cse]") {
+  const auto entropies = [](std::span<const Tensor> x) {
+    return std::vector<Tensor>{softmax(x[0], 1) * log_softmax(x[0], 1)};
+  };
+  const std::vector<Tensor> inputs = {zeros({3, 9}).to(DType::bf16)};
+  const Graph inlined = inline_calls(trace(entropies, inputs, "f").graph);
+  REQUIRE(count_of(inlined, Op::sum_exp) == 1);
+  CHECK(count_of(cse(share_exponentials(inlined)), Op::sum_exp) == 0);
+}
+
+TEST_CASE("a softmax that nobody reads is left alone", "[cse]") {
+  Graph graph = parse_graph(entropy(7, true));
+  graph.outputs = {12};
+  CHECK(count_of(share_exponentials(graph), Op::sum_exp) == 1);
 }

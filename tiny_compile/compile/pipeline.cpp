@@ -160,7 +160,7 @@ class Runner {
 Pipeline default_pipeline() {
   return {{"simplify", simplify},
           {"fold", fold},
-          {"cse", cse},
+          {"cse", [](const Graph& graph) { return cse(share_exponentials(graph)); }},
           {"dce", dce},
           {"lower", lower},
           {"fuse", fuse},

@@ -17,47 +17,25 @@ namespace {
 
 using namespace prelude;
 
-// values[i] = values[i] combined with values[i + half], by the op table's formula.
-template <typename T>
-void halve(Op pair, DType dtype, T* values, int64_t half) {
-  Lanes a, b, both;
-  a.dtype = b.dtype = dtype;
-  for (int64_t first = 0; first < half; first += kLanes) {
-    const int64_t n = std::min<int64_t>(kLanes, half - first);
-    std::copy_n(values + first, n, a.as<T>());
-    std::copy_n(values + first + half, n, b.as<T>());
-    apply(pair, dtype, &a, &b, nullptr, static_cast<int>(n), both);
-    std::copy_n(both.as<T>(), n, values + first);
-  }
-}
-
-template <typename T>
-T reduce_chunk(Op pair, DType dtype, const T* values, int64_t count, T identity) {
+template <typename T, typename Combine>
+T reduce_chunk(const T* values, int64_t count, T identity, Combine combine) {
   std::vector<T> l(kChunk, identity);
   std::copy(values, values + count, l.begin());
-  for (int64_t half = kChunk / 2; half >= 1; half /= 2) halve(pair, dtype, l.data(), half);
+  for (int64_t half = kChunk / 2; half >= 1; half /= 2) {
+    for (int64_t i = 0; i < half; i++) l[i] = combine(l[i], l[i + half]);
+  }
   return l[0];
 }
 
-template <typename T>
-T identity_of(Op op, DType dtype) {
-  Lanes one;
-  fill(Literal::of(dtype, reduction_info(op).identity), 1, one);
-  return one.as<T>()[0];
-}
-
-// `dtype` is held as a T. The order does not matter to integers, so theirs is the same.
-template <typename T>
-T reduce_tree(Op op, DType dtype, std::vector<T> values) {
-  const T identity = identity_of<T>(op, dtype);
-  if (values.empty()) return static_cast<T>(identity + T{0});  // the sum of nothing is +0
+template <typename T, typename Combine>
+T reduce_tree(std::vector<T> values, T identity, Combine combine) {
+  if (values.empty()) return T{0};
   do {
     std::vector<T> results;
     for (size_t start = 0; start < values.size(); start += kChunk) {
       const int64_t count =
           std::min<int64_t>(kChunk, static_cast<int64_t>(values.size() - start));
-      results.push_back(
-          reduce_chunk(pairwise(op), dtype, values.data() + start, count, identity));
+      results.push_back(reduce_chunk(values.data() + start, count, identity, combine));
     }
     values = std::move(results);
   } while (values.size() > 1);
@@ -73,8 +51,7 @@ T largest(const std::vector<T>& values) {
 
 template <typename T>
 T sum(std::vector<T> values) {
-  const DType dtype = std::is_same_v<T, double> ? DType::f64 : DType::f32;
-  return reduce_tree(Op::sum, dtype, std::move(values));
+  return reduce_tree(std::move(values), T(-0.0), [](T a, T b) { return a + b; });
 }
 
 // sum of exp(x - max x), each chunk against its own maximum so that one read suffices.
@@ -116,39 +93,71 @@ std::vector<T> typed(const std::byte* values, int64_t count) {
   return std::vector<T>(begin, begin + count);
 }
 
-// visit(T{}), T what a vector holds values of the dtype in: a bool is 0 or 1.
-template <typename Visit>
-auto with_held(DType dtype, Visit visit) {
-  return with_type(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    return visit(std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>{});
-  });
+// What two values of a reduction become, by the op table's formula.
+template <typename T>
+T both(Op pair, DType dtype, T a, T b) {
+  Lanes lhs, rhs, result;
+  lhs.dtype = rhs.dtype = dtype;
+  *lhs.as<T>() = a, *rhs.as<T>() = b;
+  apply(pair, dtype, &lhs, &rhs, nullptr, 1, result);
+  return *result.as<T>();
 }
 
 template <typename T>
-Literal literal_of(DType dtype, T value) {
-  if constexpr (std::is_floating_point_v<T>) {
-    return Literal::of(dtype, value);
-  } else {
-    return Literal::of_unsigned(dtype, static_cast<uint64_t>(value));
+Literal reduce_float(Op op, DType dtype, std::vector<T> values) {
+  if (op == Op::sum) return Literal::of(dtype, sum(std::move(values)));
+  if (op == Op::sum_exp) return Literal::of(dtype, sum_exp(values));
+  if (needs_an_element(op)) {
+    T result = values[0];
+    for (T value : values)
+      result = op == Op::max ? tc_maximum(result, value) : tc_minimum(result, value);
+    return Literal::of(dtype, result + T(0));  // a zero result is +0
   }
+  const T identity = static_cast<T>(reduction_info(op).identity);
+  if (values.empty()) return Literal::of(dtype, identity);
+  const DType held = std::is_same_v<T, double> ? DType::f64 : DType::f32;
+  return Literal::of(dtype, reduce_tree(std::move(values), identity, [&](T a, T b) {
+                       return op == Op::prod ? a * b : both(pairwise(op), held, a, b);
+                     }));
+}
+
+// Integers and bool: the order does not matter. Sums and products wrap in 64 bits.
+template <typename T>
+Literal reduce_exact(Op op, DType dtype, const std::vector<T>& values) {
+  const Op pair = pairwise(op);
+  uint64_t result = pair == Op::mul ? 1 : pair == Op::bitwise_and ? ~uint64_t{0} : 0;
+  T best = values.empty() ? T{} : values[0];
+  for (size_t i = 0; i < values.size(); i++) {
+    const T value = values[i];
+    const auto bits = static_cast<uint64_t>(value);
+    switch (pair) {
+      case Op::add: result += bits; break;
+      case Op::mul: result *= bits; break;
+      case Op::bitwise_and: result &= bits; break;
+      case Op::bitwise_or: result |= bits; break;
+      case Op::bitwise_xor: result ^= bits; break;
+      case Op::maximum: best = std::max(best, value); break;
+      case Op::minimum: best = std::min(best, value); break;
+      default: best = i == 0 ? value : both(pair, dtype, best, value);
+    }
+  }
+  const bool is_counted =
+      pair == Op::add || pair == Op::mul || info(pair).domain == Domain::Bits;
+  return Literal::of_unsigned(reduction_result(op, dtype),
+                              is_counted ? result : static_cast<uint64_t>(best));
 }
 
 template <typename T>
 Literal reduce_typed(Op op, DType dtype, const std::byte* data, int64_t count) {
-  const std::vector<T> values = typed<T>(data, count);
+  std::vector<T> values = typed<T>(data, count);
   CHECK(count > 0 || !needs_an_element(op), info(op).name, " of nothing");
-  const DType result = reduction_result(op, dtype);
-  if (reduction_info(op).result == ReducedTo::Place)
-    return Literal::of_integer(result, arg_reduce(op, values));
+  if (op == Op::argmax || op == Op::argmin)
+    return Literal::of_integer(DType::i64, arg_reduce(op, values));
   if constexpr (std::is_floating_point_v<T>) {
-    if (op == Op::sum_exp) return Literal::of(result, sum_exp(values));
+    return reduce_float(op, dtype, std::move(values));
+  } else {
+    return reduce_exact(op, dtype, values);
   }
-  return with_held(compute_type(result), [&](auto zero) {
-    using R = decltype(zero);
-    const R all = reduce_tree<R>(op, compute_type(result), {values.begin(), values.end()});
-    return literal_of(result, needs_an_element(op) ? static_cast<R>(all + 0) : all);  // not -0
-  });
 }
 
 // acc = fma(a, b, acc), ascending; a zero is +0.
@@ -172,8 +181,11 @@ uint64_t dot_integer(const std::byte* a, const std::byte* b, int64_t count) {
 }  // namespace
 
 Literal reduce(Op op, DType dtype, const std::byte* values, int64_t count) {
-  return with_held(
-      dtype, [&](auto zero) { return reduce_typed<decltype(zero)>(op, dtype, values, count); });
+  return with_type(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    using Held = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;  // a bool is 0 or 1
+    return reduce_typed<Held>(op, dtype, values, count);
+  });
 }
 
 Literal dot(DType dtype, const std::byte* a, const std::byte* b, int64_t count) {

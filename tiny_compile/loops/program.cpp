@@ -6,6 +6,7 @@
 #include "tiny_compile/graph/scan.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tiny_compile {
 namespace {
@@ -146,8 +147,12 @@ std::vector<bool> buffers_written(const Program& program, const Kernel& kernel) 
 }
 
 Literal identity(Op op, DType dtype) {
-  if (is_reduction(op) && reduction_info(op).result != ReducedTo::Place)
-    return Literal::of(dtype, reduction_info(op).identity);
+  if (is_reduction(op) && reduction_info(op).result != ReducedTo::Place) {
+    const double nothing = reduction_info(op).identity;
+    return is_float(dtype) || std::isinf(nothing)
+               ? Literal::of(dtype, nothing)
+               : Literal::of_integer(dtype, static_cast<int64_t>(nothing));  // -1: all ones
+  }
   switch (op) {
     case Op::cummax: return identity(Op::max, dtype);
     case Op::cummin: return identity(Op::min, dtype);

@@ -3,8 +3,6 @@
 //
 //   %2 = mul %0, %1 ; %3 = mul %1, %0 ; %4 = add %2, %3
 //     =>  %2 = mul %0, %1 ; %3 = add %2, %2
-//
-// Softmax's and log_softmax's sums are one value too: share_exponentials.cpp says when.
 #include <algorithm>
 #include <unordered_map>
 
@@ -49,7 +47,7 @@ size_t hash_of(const Node& node) {
 Graph cse(const Graph& graph) {
   std::unordered_multimap<size_t, int> seen;
   std::vector<Node> keys;  // of each new node, operands in canonical order
-  return rebuild(share_exponentials(graph), [&](Graph& out, Node node) {
+  return rebuild(graph, [&](Graph& out, Node node) {
     Node key = node;
     if (commutes(key.op)) std::sort(key.inputs.begin(), key.inputs.end());
     const size_t hash = hash_of(key);

@@ -18,12 +18,11 @@ Graph simplify(const Graph& graph);
 // error (an integer divided by zero) is left to do so.
 Graph fold(const Graph& graph);
 
-// Of nodes that compute the same, the first stays. a + b and b + a are the same, and what
-// share_exponentials finds.
+// Of nodes that compute the same, the first stays. a + b and b + a are the same.
 Graph cse(const Graph& graph);
 
-// sum_exp(x) becomes sum(exp(x - m)) where that is in the graph, m the largest over the same axes and these at
-// most a chunk: there they are the same bits.
+// sum_exp(x) becomes sum(exp(x - m)) where that is in the graph, m the maximum over the same axes, clamped to finite,
+// and these hold at most a chunk: there they are the same bits. Of equal nodes one is left for that.
 Graph share_exponentials(const Graph& graph);
 
 // Nodes that no output needs go. Inputs stay: they are the signature.

@@ -3,8 +3,8 @@
 //
 //   %5 = sum(exp(%0 - m)) ; %8 = sum_exp %0    =>   %5 alone, m the largest of %0, clamped to finite
 //
-// Of the two the sum stays: its exponentials are what softmax divides. (An entropy takes one exponential an element
-// for two, a Kullback-Leibler divergence two for three.)
+// Of the two the sum stays: its exponentials are what softmax divides. (An entropy computes one exponential per
+// element instead of two, a Kullback-Leibler divergence two instead of three.)
 #include <algorithm>
 #include <limits>
 
@@ -14,6 +14,8 @@ namespace tiny_compile {
 namespace {
 
 bool same_axes(const Node& a, const Node& b) { return a.list(Key::axes) == b.list(Key::axes); }
+
+bool is_again(const Node& node) { return node.integer(Key::again, 0) != 0; }  // a checkpoint's
 
 // The other operand where one is this constant, or -1.
 int beside(const Graph& graph, const Node& node, double value) {
@@ -36,7 +38,7 @@ int clamped(const Graph& graph, const Node& node) {
 
 // x of sum(exp(x - m)) over axes of at most a chunk, m the largest over the same axes; or -1.
 int softmax_operand(const Graph& graph, const Node& sum) {
-  if (sum.op != Op::sum || graph[sum.inputs[0]].op != Op::exp) return -1;
+  if (sum.op != Op::sum || is_again(sum) || graph[sum.inputs[0]].op != Op::exp) return -1;
   const Node& difference = graph[graph[sum.inputs[0]].inputs[0]];
   if (difference.op != Op::sub || graph[difference.inputs[1]].op != Op::expand) return -1;
   const int x = difference.inputs[0],
@@ -78,12 +80,17 @@ int in_shape_of(Graph& out, int id, const Node& node) {
 
 }  // namespace
 
-Graph share_exponentials(const Graph& graph) {
+Graph share_exponentials(const Graph& all) {
+  const auto is_sum_exp = [](const Node& node) { return node.op == Op::sum_exp; };
+  if (std::none_of(all.nodes.begin(), all.nodes.end(), is_sum_exp)) return all;
+  const Graph graph =
+      dce(cse(all));  // one x, though it is cast twice, and no softmax that nobody reads
   Graph out;
   out.name = graph.name;
   std::vector<int> ids(graph.nodes.size(), -1);
   for (int id = 0; id < graph.size(); id++) {
-    const int sum = graph[id].op == Op::sum_exp ? same_sum(graph, graph[id]) : -1;
+    const bool is_asked = is_sum_exp(graph[id]) && !is_again(graph[id]);
+    const int sum = is_asked ? same_sum(graph, graph[id]) : -1;
     ids[id] = sum >= 0 ? in_shape_of(out, copy_of(graph, sum, out, ids), graph[id])
                        : copy_of(graph, id, out, ids);
   }

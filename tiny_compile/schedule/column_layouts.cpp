@@ -36,13 +36,11 @@ constexpr int64_t kMostCutToFull =
     172;                              // registers that are best cut to all that 16 warps have
 constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
 constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
-constexpr int64_t kUnderWay =
-    64;                           // bytes of a thread at a time, of a column that is read once,
-constexpr int64_t kFewLoads = 2;  // arrays
-constexpr int64_t kMostUnderWay = 32;      // of as many elements,
-constexpr int64_t kOfReader = 128;         // which take as many registers at most,
-constexpr int64_t kOfHalvesReader = 64;    // or these;
-constexpr int64_t kChosenUnderWay = 128;   // where data chooses each,
+constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
+constexpr int64_t kShortRead = 32;  // elements of one that is short
+constexpr int64_t kFewLoads = 2;    // arrays, of which a thread has more under way
+constexpr int64_t kOfReader = 128, kOfHalvesReader = 64;  // its registers
+constexpr int64_t kChosenUnderWay = 128;                  // where data chooses each,
 constexpr int64_t kMostPlaces = 32;        // of as many places, two registers each
 constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
 constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a time
@@ -216,8 +214,8 @@ int64_t lanes_of_pieces(const Along& rows) {
   return rows.vector * rows.bytes > kWord ? kOnceLanes : kLanes;
 }
 
-// More threads share a column where all would be fewer than `many`, and neighbours make up less of a line; a thread
-// has two of short ones.
+// More threads share a column while there are fewer than `many` in all; then fewer neighbouring columns go to a
+// warp. A thread has two short ones.
 Deal share_columns(const Machine& machine, const Outline& columns, const Along& rows,
                    int64_t many, Deal d) {
   const int64_t padded = power_of_two_from(columns.longest);
@@ -255,11 +253,11 @@ Deal read_chosen_columns(const Machine& machine, const Outline& columns, const A
   return share_columns(machine, columns, rows, many_threads(machine), d);
 }
 
-// Elements of a thread that are under way: 64 bytes, and of words twice as many where one or two arrays are read and
-// columns are not short.
+// Elements of a thread that are under way: 64 bytes, or 128 of words and wider where one or two arrays are read
+// and columns are not short.
 int64_t elements_under_way(const Outline& columns, const Along& rows) {
   const int64_t elements = std::max<int64_t>(1, kUnderWay / rows.bytes);
-  const bool is_more = rows.bytes >= kWord && columns.longest > kMostUnderWay;
+  const bool is_more = rows.bytes >= kWord && columns.longest > kShortRead;
   return is_more && columns.loads <= kFewLoads ? 2 * elements : elements;
 }
 
@@ -272,7 +270,7 @@ Deal with_registers_to_read(const Machine& machine, const Outline& columns, cons
              is_well_by_itself = rows.vector == 1 ? d.warps > kOnceWarps : columns.loads == 1;
   const bool takes_more = columns.loads > kFewLoads || columns.reductions > 1,
              in_turns = d.registers * d.lanes() * d.warps < columns.longest;
-  if (is_half && (is_well_by_itself || takes_more || !in_turns)) return d;
+  if (rows.bytes == 1 || (is_half && (is_well_by_itself || takes_more || !in_turns))) return d;
   d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
                            is_half ? kOfHalvesReader : kOfReader);
   return d;
@@ -290,7 +288,7 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
   const int64_t padded = power_of_two_from(columns.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes)),
                 many = many_threads(machine) / 2;
-  const bool is_long = columns.longest > kMostUnderWay;
+  const bool is_long = columns.longest > kShortRead;
   const bool is_half = rows.bytes < kWord;
   Deal d;
   d.row_lanes = kLanes;

@@ -206,17 +206,21 @@ bool lie_in_each_other(const Program& program, const Kernel& kernel) {
   const Axis &row = kernel.axes[kernel.rows - 1],
              &loop = kernel.axes[loops_of(kernel)[0].back()];
   const int64_t rows = row.extent.constant();
-  const auto is_so = [&](const Scalar& s) {
-    return s.kind != ScalarKind::Load ||
-           (coefficient(s.index, row.symbol()) == 1 &&
-            coefficient(s.index, loop.symbol()) == rows &&
-            rows * size_of(program.buffers[s.buffer].type.dtype) < kSector);
-  };
-  return std::all_of(kernel.scalars.begin(), kernel.scalars.end(), is_so);
+  int loads = 0;
+  for (const Scalar& s : kernel.scalars) {
+    if (s.kind != ScalarKind::Load) continue;
+    const int64_t size = size_of(program.buffers[s.buffer].type.dtype);
+    const bool is_dense =
+        coefficient(s.index, row.symbol()) == 1 && coefficient(s.index, loop.symbol()) == rows;
+    if (!is_dense || size > kWord || rows * size >= kSector) return false;
+    loads++;
+  }
+  return loads == 1;
 }
 
-// A block has all of them, so that each line is read once. (H200, ms, by lanes along the rows or by fewer warps: sum over
-// many of f32[..,7] .0958, .0697; [..,5] .0810, .0674; [..,3] .0707, .0648.)
+// Sixteen rows a block, each by a warp, so that each line is read once or twice: of 513 to 1024 elements that are read
+// once. (H200, ms, by lanes along the rows or by fewer warps: sum over many of f32[..,7] .0958, .0697; [..,5] .0810,
+// .0674; [..,3] .0707, .0648.)
 Deal read_in_each_other(const Machine& machine, const Outline& shape) {
   Deal d;
   d.loops_first = true;
@@ -331,7 +335,7 @@ std::optional<Schedule> cross(const Program& program, const Kernel& kernel,
 
 std::optional<Deal> deal_of(const Program& program, const Kernel& kernel, const Outline& shape,
                             const Lines& lines, const Along& along_loops, bool has_columns) {
-  if (shape.longest <= kChunk && shape.longest > kSideBySide * kLanes &&
+  if (!shape.again && shape.longest <= kChunk && shape.longest > kSideBySide * kLanes &&
       lie_in_each_other(program, kernel))
     return read_in_each_other(program.machine, shape);
   if (kernel.rows > 0 && prefers_rows_as_lanes(lines, shape)) {

@@ -4,8 +4,8 @@
 //   gelu of them       => rows serial 2 · grid · warp 4 · lane 32 · vector 4, resident=16
 //
 // With much arithmetic a thread computes a pack in each of two slabs, so that one's loads overlap the others'
-// arithmetic; in each of four where data chooses rows or elements are read one by one: the four places are asked
-// for together, then the four packs.
+// arithmetic; in each of four where data chooses rows, elements are read one by one or heavy packs go on into
+// the next row: the four places are asked for together, then the four packs.
 #include "tiny_compile/schedule/points.h"
 
 #include <algorithm>
@@ -272,13 +272,14 @@ Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) 
   Schedule slabs = plain;
   slabs.rows = layout_of_points(kSlabs, kWarpsOfSlabs, vector);
   kernel.schedule = slabs;
-  const int64_t count = slabs_of(program, kernel);
-  if (count == 1) return plain;
-  slabs.rows = layout_of_points(count, kWarpsOfSlabs, vector);
-  slabs.resident = small_blocks(program.machine, words_of_packs(program, kernel, vector));
-  slabs = with_parts(program, kernel, slabs);
-  kernel.schedule = slabs;
-  return why_illegal_points(program, kernel).empty() ? slabs : plain;
+  for (int64_t count = slabs_of(program, kernel); count > 1; count /= 2) {
+    slabs.rows = layout_of_points(count, kWarpsOfSlabs, vector);
+    slabs.resident = small_blocks(program.machine, words_of_packs(program, kernel, vector));
+    slabs = with_parts(program, kernel, slabs);
+    kernel.schedule = slabs;
+    if (why_illegal_points(program, kernel).empty()) return slabs;
+  }
+  return plain;
 }
 
 }  // namespace tiny_compile

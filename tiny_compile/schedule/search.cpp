@@ -33,7 +33,7 @@ std::vector<Schedule> with_other_blocks(const Program& program, Kernel kernel,
                                         Schedule schedule) {
   const bool is_told =
       schedule.strategy == Strategy::Layouts || schedule.strategy == Strategy::Pointwise;
-  if (program.target != Target::Cuda || !is_told) return {};
+  if (program.target != Target::Cuda || !is_told || schedule.prefetch > 0) return {};
   const int64_t threads = kLanes * warps_of(schedule);
   std::vector<Schedule> all;
   for (const int64_t registers : kRegisters) {
