@@ -48,13 +48,13 @@ Tensor pointwise(const Node& node, std::span<const Tensor> operands) {
   const Sizes& shape = operands[0].shape();
   Tensor out = empty_tensor(node.type.dtype, shape);
   std::byte* const to = out.bytes();
-  for_blocks(out.numel(), 16 * kLanes, [&](int64_t begin, int64_t end) {
+  for_blocks(out.numel(), 16 * kLanesAtOnce, [&](int64_t begin, int64_t end) {
     Lanes lanes[3], result;
-    int64_t offsets[kLanes];
+    int64_t offsets[kLanesAtOnce];
     std::vector<Walk> walks;
     for (const Tensor& operand : operands) walks.emplace_back(shape, operand.strides(), begin);
-    for (int64_t at = begin; at < end; at += kLanes) {
-      const int n = static_cast<int>(std::min<int64_t>(kLanes, end - at));
+    for (int64_t at = begin; at < end; at += kLanesAtOnce) {
+      const int n = static_cast<int>(std::min<int64_t>(kLanesAtOnce, end - at));
       for (size_t k = 0; k < operands.size(); k++) {
         walks[k].take(n, offsets);
         load(operands[k].dtype(), operands[k].bytes(), offsets, n, lanes[k]);
@@ -154,9 +154,9 @@ std::vector<std::byte> gathered(const Tensor& x, const Sizes& shape, const Sizes
   std::vector<std::byte> values(static_cast<size_t>(count) * width);
   Walk walk(shape, strides, 0);
   Lanes lanes;
-  int64_t offsets[kLanes];
-  for (int64_t at = 0; at < count; at += kLanes) {
-    const int n = static_cast<int>(std::min<int64_t>(kLanes, count - at));
+  int64_t offsets[kLanesAtOnce];
+  for (int64_t at = 0; at < count; at += kLanesAtOnce) {
+    const int n = static_cast<int>(std::min<int64_t>(kLanesAtOnce, count - at));
     walk.take(n, offsets);
     for (int i = 0; i < n; i++) offsets[i] += base;
     load(x.dtype(), x.bytes(), offsets, n, lanes);

@@ -15,12 +15,12 @@
 
 namespace tiny_compile {
 
-constexpr int kLanes = 256;
+constexpr int kLanesAtOnce = 256;
 
-// Up to kLanes values of one dtype, in its compute type.
+// Up to kLanesAtOnce values of one dtype, in its compute type.
 struct Lanes {
   DType dtype = DType::f32;
-  alignas(64) std::byte data[kLanes * 8];
+  alignas(64) std::byte data[kLanesAtOnce * 8];
 
   template <typename T>
   T* as() {

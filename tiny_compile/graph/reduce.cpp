@@ -125,7 +125,10 @@ Literal reduce_float(Op op, DType dtype, std::vector<T> values) {
 template <typename T>
 Literal reduce_exact(Op op, DType dtype, const std::vector<T>& values) {
   const Op pair = pairwise(op);
-  uint64_t result = pair == Op::mul ? 1 : pair == Op::bitwise_and ? ~uint64_t{0} : 0;
+  const bool is_counted =
+      pair == Op::add || pair == Op::mul || info(pair).domain == Domain::Bits;
+  const double identity = is_counted ? reduction_info(op).identity : 0;
+  auto result = static_cast<uint64_t>(static_cast<int64_t>(identity));
   T best = values.empty() ? T{} : values[0];
   for (size_t i = 0; i < values.size(); i++) {
     const T value = values[i];
@@ -141,8 +144,6 @@ Literal reduce_exact(Op op, DType dtype, const std::vector<T>& values) {
       default: best = i == 0 ? value : both(pair, dtype, best, value);
     }
   }
-  const bool is_counted =
-      pair == Op::add || pair == Op::mul || info(pair).domain == Domain::Bits;
   return Literal::of_unsigned(reduction_result(op, dtype),
                               is_counted ? result : static_cast<uint64_t>(best));
 }

@@ -22,7 +22,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanesOfWarp = 32, kMostWarps = 32;
+constexpr int64_t kMostWarps = 32;
 constexpr int64_t kMostElements = 128;  // elements of a thread at a time
 constexpr int64_t kBesides =
     1 << 10;  // of a block's bytes, that arrays are filled up with and wait by
@@ -45,7 +45,7 @@ std::string why_wrong_part(const Part& part, bool is_first, bool is_last, bool i
     return str("vector ", part.extent, ": at most ", kWidest);
   if (part.level == Level::Cluster)
     return is_loop ? "" : "rows are not shared by the blocks of a cluster";
-  const int64_t most = part.level == Level::Lane ? kLanesOfWarp : kMostWarps;
+  const int64_t most = part.level == Level::Lane ? kLanes : kMostWarps;
   if (has_step && part.extent * part.step > most)
     return str(name, " ", part.extent, " from ", part.step, ": a ",
                part.level == Level::Lane ? "warp has 32 lanes" : "block has at most 32 warps");
@@ -120,7 +120,7 @@ int64_t exchanged(const std::vector<Bit>& bits, bool is_exact, Level level, int6
     if (bits[from].level != level || goes_on) continue;
     const size_t before = is_exact ? bits.size() : from;
     const bool of_warps = lanes_agree(bits, before);
-    const int64_t of_a_warp = !of_warps ? kLanesOfWarp : level == Level::Cluster ? cluster : 1;
+    const int64_t of_a_warp = !of_warps ? kLanes : level == Level::Cluster ? cluster : 1;
     const auto end = bits.begin() + static_cast<std::ptrdiff_t>(before);
     elements += (live >> std::count_if(bits.begin(), end, owns)) * warps * of_a_warp;
   }
@@ -281,7 +281,7 @@ std::string why_illegal_layouts(const Program& program, const Kernel& kernel) {
   const std::vector<std::vector<int>> loops = loops_of(kernel);
   if (s.loops.size() != loops.size())
     return str("schedule layouts has ", s.loops.size(), " loops, not ", loops.size());
-  const int64_t most = program.machine.threads / kLanesOfWarp;
+  const int64_t most = program.machine.threads / kLanes;
   if (s.resident < 0 || s.resident > program.machine.blocks || s.resident * warps_of(s) > most)
     return str("schedule resident=", s.resident, ": a multiprocessor holds at most ", most,
                " warps and ", program.machine.blocks, " blocks");

@@ -56,6 +56,8 @@ Machine as_preset(Machine machine);
 std::string str(const Machine& machine);
 Machine parse_machine(std::string_view text);
 
+inline constexpr int64_t kLanes = 32;  // threads of a GPU's warp, on every one there is
+
 // How much work keeps a machine busy? A GPU counts as full when 32 of 33 of its multiprocessors have
 // work: most grids are powers of two, and 128 blocks fill an H200's 132.
 int64_t blocks_to_fill(const Machine& machine);   // a block for each: 128

@@ -21,7 +21,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32;
 constexpr int64_t kWarps = 8;  // where no layout says how many
 constexpr int64_t kMostSlabs = 16, kMostWarps = 32, kMostVector = 8;
 

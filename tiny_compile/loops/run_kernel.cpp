@@ -350,9 +350,9 @@ void run_step(KernelRun& r, int number, const std::vector<int>& loops,
   const int64_t count = extent(r.kernel, loops);
   const std::vector<bool> needed = reachable(r.kernel, r.kernel.steps[number]);
   r.values.clear(), r.others.clear();
-  for (int64_t start = 0; start < count; start += kLanes) {
+  for (int64_t start = 0; start < count; start += kLanesAtOnce) {
     if (r.before) r.before(r.kernel);
-    const int n = static_cast<int>(std::min<int64_t>(kLanes, count - start));
+    const int n = static_cast<int>(std::min<int64_t>(kLanesAtOnce, count - start));
     r.axis_values.assign(r.kernel.axes.size(), std::vector<int64_t>(static_cast<size_t>(n)));
     for (int lane = 0; lane < n; lane++) set_lane(r, loops, start + lane, lane, at);
     for (size_t id = 0; id < needed.size(); id++) {

@@ -16,7 +16,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32, kLine = 128;
+constexpr int64_t kLine = 128;
 constexpr double kFew = 4, kMany = 16;  // lines: side by side, and elsewhere
 constexpr double kMuch = 0.5;           // of the longest loops
 

@@ -28,7 +28,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32, kMostWarps = 32;
+constexpr int64_t kMostWarps = 32;
 constexpr int64_t kMostElementsTried = 64;  // of a thread at a time; more are legal
 constexpr int64_t kMostVector = 8;
 constexpr int64_t kMostWarpsOfPoints = 16, kMostSlabs = 4;

@@ -2,8 +2,8 @@
 //
 //   softmax over the first of [1000,4096]      rows grid · warp 2 from 4 · lane 8
 //                                              loop register 64 · warp 4 · lane 4 from 8
-//   sum over the first of [1024,4096]          rows grid · lane 16 · vector 2
-//                                              loop register 8 · serial 8 · warp 8 · lane 2 from 16
+//   sum over the first of [1024,4096]          rows grid · lane 16
+//                                              loop register 32 · serial 2 · warp 8 · lane 2 from 16
 //   the largest of each 3 by 3 window          rows grid · warp 8 · lane 32    loop register 16
 //   softmax over the last of [4096,12,12]      rows grid · warp 4 · lane 32    loop register 4 · vector 4
 //   rms_norm over the last of [4096,80]        rows grid · warp 4 · lane 8 from 4
@@ -27,11 +27,12 @@
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_layouts.h"
 #include "tiny_compile/schedule/accesses.h"
-#include "tiny_compile/schedule/column_layouts.h"
 #include "tiny_compile/schedule/crossed.h"
 #include "tiny_compile/schedule/deal.h"
+#include "tiny_compile/schedule/held_columns.h"
 #include "tiny_compile/schedule/long_rows.h"
 #include "tiny_compile/schedule/outline.h"
+#include "tiny_compile/schedule/read_columns.h"
 
 namespace tiny_compile {
 namespace {

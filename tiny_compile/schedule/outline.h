@@ -5,7 +5,6 @@
 
 namespace tiny_compile {
 
-inline constexpr int64_t kLanes = 32;
 inline constexpr int64_t kWord = 4;  // bytes
 
 struct Outline {

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMostCompared = 64;  // loads
 constexpr int64_t kLongRow = 128;  // packs: so that few warps have one that ends behind a row
-constexpr int64_t kLanes = 32, kWarps = 8;
+constexpr int64_t kWarps = 8;
 constexpr int64_t kLeastWarps = 2;
 // Several packs a thread, in small blocks, as many as fit. Where memory is the limit, it costs a few percent.
 constexpr int64_t kSlabs = 4, kFewSlabs = 2;

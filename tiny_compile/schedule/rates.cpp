@@ -15,7 +15,7 @@ constexpr double kBusy = 0.93;       // of the clock, what a busy one keeps (H20
 constexpr double kOfCache = 1.6;     // L2 over memory: reading a column twice from L2 takes
                                      // 1.3 to 1.7 times as long as holding it (NOTES.md)
 constexpr double kLatency = 0.8e-6;  // seconds, under load
-constexpr double kLanes = 128;       // of a multiprocessor, sm_80 and later
+constexpr double kAdders = 128;      // of a multiprocessor, sm_80 and later
 constexpr double kStart = 3e-6;      // seconds between kernels of a replayed graph, about
 // Where it is not known, of each multiprocessor: L4 5e9 bytes a second, A100 19e9; RTX 4090 .65e12
 // products, A100 1.4e12.
@@ -37,7 +37,7 @@ Rates of_gpu(const Machine& machine) {
   r.cached_bytes = kOfCache * r.bytes;
   r.cached = static_cast<double>(machine.l2);
   r.latency = kLatency;
-  r.instructions = multiprocessors * kBusy * 1e6 * clock * kLanes;
+  r.instructions = multiprocessors * kBusy * 1e6 * clock * kAdders;
   r.products = multiprocessors * (machine.products > 0
                                       ? 1e6 * clock * static_cast<double>(machine.products)
                                       : kSomeProducts);

@@ -17,9 +17,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr double kLeastGain = 1.02;  // less is the noise of a machine
-constexpr double kHope = 0.9;        // of the best one's gain
-constexpr int64_t kLanes = 32;
+constexpr double kLeastGain = 1.02;                 // less is the noise of a machine
+constexpr double kHope = 0.9;                       // of the best one's gain
 constexpr int64_t kRegisters[] = {0, 128, 80, 64};  // of a thread; 0: the compiler's
 
 bool has_strategy(const std::vector<Schedule>& list, Strategy strategy) {

@@ -26,7 +26,7 @@ constexpr double kMeet = 500;    // clocks until the warps of a block have met
 constexpr double kStart = 6000;  // clocks that nothing else hides
 constexpr double kAlone = 1.5;   // clocks of an instruction of a lone warp
 constexpr double kPiece = 3.4;   // lanes side by side that read and write as fast as all
-constexpr double kLanes = 32, kSchedulers = 4, kLanesOfMultiprocessor = 128;
+constexpr double kSchedulers = 4, kLanesOfMultiprocessor = 128;
 // Seconds of a merge: until a tile's ends are found; for each element of a thread, of a machine that is full, and at
 // least.
 constexpr double kCut = 2.6e-6, kMerged = 2.96e-6, kOneMerged = .8e-6;
@@ -66,14 +66,15 @@ double time_of_runs(const Program& program, const Kernel& kernel) {
                each = m.lanes * (kByLane * words + 1) + m.warps * (kByWarp * words + 1) +
                       m.own * kOwn * words + kMake,
                warps = as_double(ceil_divide(all, shape.rows)) *
-                       as_double(shape.rows * shape.threads) / kLanes,
+                       as_double(shape.rows * shape.threads) / as_double(kLanes),
                at_once = as_double(machine.multiprocessors) * kSchedulers,
                clocks = m.warps * kMeet + shape.own * each * std::max(kAlone, warps / at_once) +
                         kStart,
                clock = rates.instructions / as_double(machine.multiprocessors) /
                        kLanesOfMultiprocessor;
-  const double bytes = as_double(bytes_moved(program, kernel)) *
-                       std::max(1.0, kPiece / std::min<double>(shape.threads, kLanes));
+  const double bytes =
+      as_double(bytes_moved(program, kernel)) *
+      std::max(1.0, kPiece / as_double(std::min<int64_t>(shape.threads, kLanes)));
   return std::max(clocks / clock, bytes / rates.bytes);
 }
 

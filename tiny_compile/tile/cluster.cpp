@@ -208,7 +208,6 @@ void Cluster::read_element(int id, int array, const Expr& place, const Expr& lan
 }
 
 void Cluster::vote(int id, const Threads& threads) {
-  constexpr int kLanes = 32;
   const Scalar& votes = tile_.kernel.scalars[id];
   std::map<int, uint64_t> so_far;  // of each warp
   std::vector<uint64_t> below;

@@ -18,7 +18,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32;
 constexpr int64_t kFewParts = 4;    // that a thread reads
 constexpr int64_t kMostSent = 512;  // elements, to each block
 

@@ -22,7 +22,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32;
 constexpr int64_t kMostHastened = 32;  // exponentials of a thread
 constexpr int64_t kFewParts = 4;       // that a thread reads
 

@@ -44,8 +44,8 @@ Buffers::Asker asker(const Run& r, int thread) {
 
 template <typename Each>
 void in_batches(const Threads& threads, Each each) {
-  for (size_t from = 0; from < threads.size(); from += kLanes)
-    each(from, static_cast<int>(std::min<size_t>(kLanes, threads.size() - from)));
+  for (size_t from = 0; from < threads.size(); from += kLanesAtOnce)
+    each(from, static_cast<int>(std::min<size_t>(kLanesAtOnce, threads.size() - from)));
 }
 
 // A pointwise op, many threads at a time.

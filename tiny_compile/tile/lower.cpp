@@ -93,7 +93,7 @@ Body choose_ahead(Lowering& l, const std::vector<int>& ids, const Share& k) {
 }
 
 // Whether halves that do not come as words stay in registers of their own: there it takes nothing to
-// put two into a word and to take them out again. Not where blocks that wait for each other share a
+// put two into a word and to take them out again. Not where the schedule says how many blocks share a
 // multiprocessor's registers, nor where lanes are rows, which have many elements of each.
 bool has_room(const Lowering& l, const Share& k, const std::vector<int>& values) {
   const Schedule& s = *l.kernel.schedule;

@@ -18,7 +18,7 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32, kThreads = RunShape::threads, kWarps = kThreads / kLanes;
+constexpr int kThreads = RunShape::threads, kWarps = kThreads / kLanes;
 constexpr int64_t kMostEach = 8;  // updates of a thread that are looked at together
 
 // --- a list that is found --------------------------------------------------------------------

@@ -12,8 +12,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32;
-
 // With a row axis, of one row where it had none.
 Kernel with_rows(const Program& program, Kernel kernel) {
   if (kernel.rows > 0) return kernel;

@@ -27,8 +27,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32;
-
 SortShape sort_shape(const ScatterShape& shape) {
   SortShape sort(shape.chunk(), shape.chunk(), shape.own);
   sort.rows = shape.rows;

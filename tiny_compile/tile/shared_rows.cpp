@@ -15,7 +15,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32;
 constexpr int64_t kAtOnce = 8;  // elements of a thread whose loads are on their way
 
 }  // namespace

@@ -20,8 +20,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32;
-
 // What is known while a merge is written. Numbers of places are data: what a function computes is defined at the end
 // of its body.
 struct Merge {

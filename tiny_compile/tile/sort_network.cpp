@@ -21,8 +21,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32;
-
 constexpr int kFar = 5;  // the first of a thread's bits that tell its warp from others
 
 // What is known while words of threads are put in order, those of each row by themselves.

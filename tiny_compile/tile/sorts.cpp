@@ -20,8 +20,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int kLanes = 32;
-
 class RunSort {
  public:
   RunSort(const Program& program, const Kernel& kernel)

@@ -10,8 +10,6 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kLanes = 32;
-
 // Until none of `range` places is left.
 int64_t rounds_of(int64_t range) {
   int64_t rounds = 0;

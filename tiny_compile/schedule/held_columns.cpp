@@ -1,0 +1,187 @@
+// How does a block hold columns, which are read again? Lanes are neighbouring rows of the kernel, and share a
+// column where more threads are wanted or fewer columns make up a piece of memory.
+//
+//   softmax over the first of [1000,4096]      rows grid · warp 2 from 4 · lane 8
+//                                              loop register 64 · warp 4 · lane 4 from 8
+#include "tiny_compile/schedule/held_columns.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tiny_compile/base/integer.h"
+
+namespace tiny_compile {
+namespace {
+
+constexpr int64_t kSector = 32;         // bytes side by side that a warp reads of long ones
+constexpr int64_t kHeld = 32;           // elements of a thread, of a row that is held
+constexpr int64_t kHeldColumns = 16;    // side by side
+constexpr int64_t kHeldWarps = 8;       // of a column
+constexpr int64_t kMostHeld = 128;      // words of a thread
+constexpr int64_t kMostInTurn = 96;     // elements of one, where fewer take more warps
+constexpr int64_t kAlignedAccess = 16;  // bytes, where rows lie evenly
+constexpr int64_t kMostWhole =
+    1536;  // f32 that are held of columns best read by whole warps else
+constexpr int64_t kMostWholeHalves = 512;  // halves of theirs
+constexpr int64_t kMostCut = 768;  // halves of a chunk that is not whole; more have no pairs
+constexpr int64_t kBusyWarps = 8;  // that a multiprocessor has at least
+constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
+constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
+constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
+constexpr int64_t kHeldWords = 64;       // of a thread that is told how many it has,
+constexpr int64_t kFewAddresses = 20;    // and these beside them
+constexpr int64_t kMostCutToFull =
+    172;                              // registers that are best cut to all that 16 warps have
+constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
+constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
+constexpr int64_t kBlockWarps = 8;    // where lanes are rows
+
+// Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
+// multiprocessors busy; each has whole chunks, of which it gives the others one result.
+Deal in_clusters(const Machine& machine, const Outline& columns, Deal d) {
+  const auto blocks = [&] {
+    return ceil_divide(columns.rows, d.row_lanes * d.row_vector) * d.cluster;
+  };
+  const auto wants_more = [&] {
+    return d.warps > kBlockHeldWarps ||
+           (d.warps > kSharedWarps && blocks() * 4 < machine.multiprocessors * 3);
+  };
+  const int64_t chunks = power_of_two_from(columns.longest) / kChunk,
+                most = chunks < kSharedChunks ? 1 : std::min(machine.cluster, chunks);
+  while (2 * d.cluster <= most && wants_more()) {
+    d.cluster *= 2;
+    d.warps /= 2;
+  }
+  return d;
+}
+
+// Registers of a thread that would have `elements` of a padded column: more, where many lie beyond the
+// end and hold nothing, and fewer, where an element is held in several words.
+int64_t registers_for(const Outline& columns, int64_t row_vector, int64_t elements) {
+  const int64_t padded = power_of_two_from(columns.longest);
+  int64_t registers = std::max<int64_t>(1, elements / row_vector);
+  const auto held = [&](int64_t n) { return n * row_vector * columns.longest / padded; };
+  while (held(2 * registers) <= elements) registers *= 2;
+  while (registers > 1 && held(registers) * columns.words > kMostHeld) registers /= 2;
+  return registers;
+}
+
+// Of a thread: its elements, as often as they are held, and once more to be added up.
+int64_t registers_of(const Outline& columns, const Deal& d) {
+  const int64_t held =
+      d.registers * d.row_vector * columns.longest / power_of_two_from(columns.longest);
+  return kAddresses + held * (columns.streams + 1);
+}
+
+// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself
+// the compiler takes so many that a multiprocessor has a block less, or so few that it reads one element after
+// another. (H200: largest of 1024 of f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587.)
+Deal with_its_registers(const Machine& machine, const Outline& columns, Deal d) {
+  const int64_t held = d.registers * d.row_vector * columns.words,
+                blocks =
+                    blocks_held(machine, kLanes * d.row_warps * d.warps, held + kFewAddresses);
+  const bool is_full = columns.longest == power_of_two_from(columns.longest);
+  if (held == kHeldWords && is_full && columns.streams == 1 && columns.reductions <= 2 &&
+      d.cluster == 1 && blocks > 1)
+    d.resident = blocks;
+  return d;
+}
+
+// Long columns of halves, in registers: by 16 warps, whose lanes read neighbours in words that make up a sector.
+// (H200, ms, by pairs and one by one in half as many warps: softmax over 1500 of f16[..,10240] .051 and .071, over
+// 1200 of bf16[..,30000] .077 and .112, over 3000 of 8192 .071 and .098, over 1500 of 2048 .017 and .019; its
+// gradient over 2048 of f16[..,16384] .165 and .294.) Nothing where a thread would have too many, or blocks are few.
+std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, int64_t word,
+                               const Along& rows) {
+  Deal d;
+  d.row_vector = word;
+  d.row_lanes = kSector / (word * rows.bytes);
+  d.warps = kBlockHeldWarps;
+  const int64_t padded = power_of_two_from(columns.longest),
+                blocks = ceil_divide(columns.rows, d.row_lanes * word);
+  d.registers = padded / (d.warps * d.lanes());
+  const int64_t held = d.registers * word * columns.longest / padded;
+  if (held > kMostInTurn || held * columns.words > kMostHeld ||
+      blocks * 4 < machine.multiprocessors * 3)
+    return {};
+  return d;
+}
+
+// All of a column in registers: about `elements` of it in each thread, and, where that takes more
+// threads than one, `lanes` columns a warp.
+Deal held_deal(const Outline& columns, int64_t row_vector, int64_t elements, int64_t lanes) {
+  const int64_t padded = power_of_two_from(columns.longest);
+  Deal held;
+  held.row_vector = row_vector;
+  held.registers = registers_for(columns, row_vector, elements);
+  held.row_lanes = padded > held.registers ? lanes : kLanes;
+  held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
+  return held;
+}
+
+int64_t most_whole(int64_t bytes) {  // of an element
+  return bytes == kWord ? kMostWhole : bytes == 2 ? kMostWholeHalves : 0;
+}
+
+bool keeps_busy(const Machine& machine, const Outline& columns, const Deal& held) {
+  return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
+         kBusyWarps * machine.multiprocessors;
+}
+
+// All of a column in registers: by up to eight warps, else with more in each thread, but where there
+// are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
+// ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
+// read in pairs (long ones by hold_words), but one by one by the whole warps of short columns, and of long ones that
+// threads cannot hold so: of these a block has neighbours that make up a sector. Of f32 they make up two, and of
+// rows that begin anywhere, each in one sector more, four. (H200, ms, by eight lanes, 16, 32: softmax over 1000 of
+// f32[4,1000,4096] .053 .047 .057, of [4,1000,3073] .067 .060 .053; standardise .075 .072 .062, .078 .068 .061;
+// over 100, 200, 500 and 1500 of 3073 by 16 (1500: eight) .043 .053 .059 .118, by 32 .040 .044 .048 .090; over 500 of
+// bf16 .071 and .054.) A chunk of halves that is not whole has no pairs either: of 1000 of [8,1000,4096], by 16 warps, .098,
+// one by one by eight .069.
+Deal hold_by_elements(const Machine& machine, const Outline& columns, const Along& rows) {
+  const int64_t padded = power_of_two_from(columns.longest),
+                word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
+  const bool is_short = word > 1 && padded > kHeld / word && padded <= kShortColumn,
+             is_long = padded > kChunk;
+  if (is_long && word > 1) {
+    if (const std::optional<Deal> held = hold_words(machine, columns, word, rows)) return *held;
+  }
+  const bool is_cut = rows.bytes == 2 && columns.longest > kMostCut &&
+                      columns.longest < kChunk && columns.streams == 1;
+  const int64_t vector = is_short || is_long || is_cut ? 1 : word;
+  const auto hold = [&](int64_t elements, int64_t lanes) {
+    return held_deal(columns, vector, elements, lanes);
+  };
+  const auto fills = [&](const Deal& held) { return keeps_busy(machine, columns, held); };
+  if (rows.vector * rows.bytes < kAlignedAccess && padded >= kShortColumn &&
+      columns.longest * columns.streams <= most_whole(rows.bytes)) {
+    const Deal whole = hold(2 * kHeld, kLanes);
+    if (fills(whole)) return in_blocks_of(kBlockWarps, whole);
+  }
+  const bool is_wide = (rows.bytes == kWord && !is_long) || is_cut;
+  const int64_t lanes = is_wide ? kHeldColumns : kSector / (word * rows.bytes);
+  const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
+             more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
+  const int64_t taken = registers_of(columns, more);
+  if (some.warps <= kHeldWarps ||
+      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
+    return in_blocks_of(kBlockWarps, in_clusters(machine, columns, some));
+  if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
+      4 * kHeld * columns.longest / padded <= kMostInTurn)
+    return in_blocks_of(2 * kHeldWarps, most);
+  const Deal shared = in_clusters(machine, columns, more);
+  // Of a thread, of 16 warps: all that there are.
+  const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
+  const bool is_full =
+      word > 1 && !is_cut && fills(more) && shared.cluster == 1 && taken <= kMostCutToFull &&
+      (is_long || columns.longest < padded || (columns.streams > 1 && taken > full));
+  return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
+}
+
+}  // namespace
+
+Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  return with_its_registers(machine, columns, hold_by_elements(machine, columns, rows));
+}
+
+}  // namespace tiny_compile
