@@ -160,7 +160,7 @@ class Runner {
 Pipeline default_pipeline() {
   return {{"simplify", simplify},
           {"fold", fold},
-          {"cse", [](const Graph& graph) { return cse(share_exponentials(graph)); }},
+          {"cse", merge_equal},
           {"dce", dce},
           {"lower", lower},
           {"fuse", fuse},

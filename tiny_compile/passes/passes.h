@@ -21,9 +21,10 @@ Graph fold(const Graph& graph);
 // Of nodes that compute the same, the first stays. a + b and b + a are the same.
 Graph cse(const Graph& graph);
 
-// sum_exp(x) becomes sum(exp(x - m)) where that is in the graph, m the maximum over the same axes, clamped to finite,
-// and these hold at most a chunk: there they are the same bits. Of equal nodes one is left for that.
-Graph share_exponentials(const Graph& graph);
+// cse, and behind it sum_exp(x) becomes sum(exp(x - m)) where that is in the graph, m the maximum over the same axes,
+// clamped to finite, and these hold at most a chunk: there they are the same bits. Where an output needs no softmax,
+// none stays for its sum.
+Graph merge_equal(const Graph& graph);
 
 // Nodes that no output needs go. Inputs stay: they are the signature.
 Graph dce(const Graph& graph);

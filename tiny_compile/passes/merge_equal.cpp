@@ -80,11 +80,11 @@ int in_shape_of(Graph& out, int id, const Node& node) {
 
 }  // namespace
 
-Graph share_exponentials(const Graph& all) {
+Graph merge_equal(const Graph& all) {
+  const Graph merged = cse(all);  // one x, though it is cast twice
   const auto is_sum_exp = [](const Node& node) { return node.op == Op::sum_exp; };
-  if (std::none_of(all.nodes.begin(), all.nodes.end(), is_sum_exp)) return all;
-  const Graph graph =
-      dce(cse(all));  // one x, though it is cast twice, and no softmax that nobody reads
+  if (std::none_of(merged.nodes.begin(), merged.nodes.end(), is_sum_exp)) return merged;
+  const Graph graph = dce(merged);
   Graph out;
   out.name = graph.name;
   std::vector<int> ids(graph.nodes.size(), -1);
