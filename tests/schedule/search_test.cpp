@@ -7,8 +7,10 @@
 
 #include "tests/catch.h"
 #include "tests/schedule/as_scheduled.h"
+#include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/cost.h"
+#include "tiny_compile/schedule/neighbours.h"
 
 using namespace tiny_compile;
 
@@ -64,6 +66,55 @@ TEST_CASE("candidates for a GPU have more and fewer registers", "[search]") {
   }
   CHECK(blocks.size() >= 3);
   CHECK(blocks.count(0) == 1);
+}
+
+TEST_CASE("neighbours of a layout are legal, others, and near", "[search]") {
+  for (const char* text :
+       {kSumDown,
+        "graph f(%0 x: f32[300,4096]) {\n  %1: f32[300] = sum_exp %0 {axes=[1]}\n  return "
+        "%1\n}\n",
+        "graph f(%0 x: bf16[8192,70]) {\n  %1: bf16[8192,1] = max %0 {axes=[1], keepdim=1}\n"
+        "  %2: bf16[8192,70] = expand %1\n  %3: bf16[8192,70] = sub %0, %2\n  return "
+        "%3\n}\n"}) {
+    const Program program = as_scheduled(text, Target::Cuda);
+    const Kernel& kernel = program.kernels[0];
+    INFO(str(*kernel.schedule));
+    REQUIRE(kernel.schedule->strategy == Strategy::Layouts);
+    const std::vector<Schedule> all = neighbours(program, kernel);
+    CHECK(all.size() >= 8);
+    for (const Schedule& near : all) {
+      Kernel tried = kernel;
+      tried.schedule = near;
+      INFO(str(near));
+      CHECK(why_illegal(program, tried) == "");
+      CHECK(near != *kernel.schedule);
+      CHECK(std::count(all.begin(), all.end(), near) == 1);
+    }
+  }
+}
+
+TEST_CASE("a column's neighbours have more in a thread, by fewer warps", "[search]") {
+  Program program = as_scheduled(kSumDown, Target::Cuda);
+  Kernel& kernel = program.kernels[0];
+  const auto set = [&](Schedule& schedule, int64_t registers, int64_t warps) {
+    schedule.rows = {{Level::Grid}, {Level::Lane, 32}};
+    schedule.loops = {{{Level::Register, registers},
+                       {Level::Serial, 512 / registers / warps},
+                       {Level::Warp, warps}}};
+  };
+  Schedule wanted = *kernel.schedule;
+  set(*kernel.schedule, 16, 8);
+  set(wanted, 32, 4);
+  const std::vector<Schedule> all = neighbours(program, kernel);
+  CHECK(std::count(all.begin(), all.end(), wanted) == 1);
+}
+
+TEST_CASE("what no deal makes has no neighbours", "[search]") {
+  const Program cpu = as_scheduled(kSumDown, Target::Cpp);
+  CHECK(neighbours(cpu, cpu.kernels[0]).empty());
+  Program program = as_scheduled(kSumDown, Target::Cuda);
+  program.kernels[0].schedule->loops = {{{Level::Serial, 4}, {Level::Register, 128}}};
+  CHECK(neighbours(program, program.kernels[0]).empty());
 }
 
 TEST_CASE("a product in tiles is not tried without them", "[search]") {

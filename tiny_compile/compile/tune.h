@@ -16,7 +16,7 @@ namespace tiny_compile {
 struct TuneOptions {
   double seconds =
       10;            // for all kernels together, about; the costliest by the model come first
-  size_t most = 16;  // candidates of a kernel
+  size_t most = 24;  // candidates of a kernel
   std::string directory = cache_directory();    // where winners are remembered; "": nowhere
   std::function<void(const std::string&)> say;  // told what is going on, a line at a time
   // Who builds a candidate for the device of that index: tests spoil one.

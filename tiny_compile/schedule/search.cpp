@@ -1,5 +1,5 @@
-// How does one search among thousands of schedules with time for a dozen? The model says which
-// dozen; what is measured says which of them:
+// How does one search among thousands of schedules with time for two dozen? What lies next to the policy's own is mostly
+// better than what the model likes best; what is measured says which of them:
 //
 //   turns  {1.00, .97, .81}, {1.10, 1.09, .88}, {1.02, .99, .82}
 //   gains  1, 1.02, 1.25     =>  winner 2; with gains of 1, 1.01, .99 winner 0
@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/laid_out.h"
 #include "tiny_compile/loops/legal_schedule.h"
 #include "tiny_compile/schedule/cost.h"
+#include "tiny_compile/schedule/neighbours.h"
 
 namespace tiny_compile {
 namespace {
@@ -64,6 +65,8 @@ std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, s
     if (!has_strategy(chosen, priced.schedule.strategy)) add(priced.schedule);
   }
   for (const Schedule& other : with_other_blocks(program, kernel, chosen[0])) add(other);
+  if (!all.empty()) add(all[0].schedule);
+  for (const Schedule& near : neighbours(program, kernel)) add(near);
   for (const Priced& priced : all) add(priced.schedule);
   return chosen;
 }
