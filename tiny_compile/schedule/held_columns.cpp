@@ -23,18 +23,22 @@ constexpr int64_t kAlignedAccess = 16;  // bytes, where rows lie evenly
 constexpr int64_t kMostWhole =
     1536;  // f32 that are held of columns best read by whole warps else
 constexpr int64_t kMostWholeHalves = 512;  // halves of theirs
-constexpr int64_t kMostCut = 768;  // halves of a chunk that is not whole; more have no pairs
-constexpr int64_t kBusyWarps = 8;  // that a multiprocessor has at least
+constexpr int64_t kMostCut = 768;    // halves of a chunk that is not whole; more have no pairs
+constexpr int64_t kBusyWarps = 8;    // that a multiprocessor has at least,
+constexpr int64_t kManyTurns = 4;    // and so many times as many, where columns are many
+constexpr int64_t kFewElements = 4;  // of a column, which is over before others begin
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
 constexpr int64_t kHeldWords = 64;       // of a thread that is told how many it has,
 constexpr int64_t kFewAddresses = 20;    // and these beside them
 constexpr int64_t kMostCutToFull =
-    172;                              // registers that are best cut to all that 16 warps have
-constexpr int64_t kSharedChunks = 4;  // of a column that blocks share, at least
-constexpr int64_t kSharedWarps = 4;   // of a block of a cluster, at least
-constexpr int64_t kBlockWarps = 8;    // where lanes are rows
+    172;                               // registers that are best cut to all that 16 warps have
+constexpr int64_t kSharedChunks = 4;   // of a column that blocks share, at least
+constexpr int64_t kSharedWarps = 4;    // of a block of a cluster, at least
+constexpr int64_t kBlockWarps = 8;     // where lanes are rows
+constexpr int64_t kHalvesWarps = 4;    // of halves, where rows begin with a line:
+constexpr int64_t kLineOfHalves = 64;  // softmax over 197 of bf16[..,294912] .1039 ms, .0873
 
 // Blocks of a cluster share columns that one cannot hold, or of which there are too few to keep all
 // multiprocessors busy; each has whole chunks, of which it gives the others one result.
@@ -113,10 +117,40 @@ Deal held_deal(const Outline& columns, int64_t row_vector, int64_t elements, int
   const int64_t padded = power_of_two_from(columns.longest);
   Deal held;
   held.row_vector = row_vector;
-  held.registers = registers_for(columns, row_vector, elements);
+  held.registers = std::min(padded, registers_for(columns, row_vector, elements));
   held.row_lanes = padded > held.registers ? lanes : kLanes;
   held.warps = std::max<int64_t>(1, padded / (held.registers * held.lanes()));
   return held;
+}
+
+// Two neighbours a thread, so that a warp's piece of memory is a line: of words where threads hold few of each, and
+// columns are many. (H200, ms, by 16 lanes, and by 16 of two: log_softmax's gradient down 64 of f32[..,404934] .1733,
+// .1369, softmax's of 328172 .1347, .1105; softmax over 512 of f32[512,512,149] .1043, .0897, over 195 of 49152 .0131,
+// .0128; logsumexp over 2 of f32[1006,2,50176] .3432, .2986.)
+Deal in_pairs(const Machine& machine, const Outline& columns, const Along& rows, Deal d) {
+  const int64_t padded = power_of_two_from(columns.longest),
+                words = 2 * d.registers * columns.longest / padded * columns.words;
+  const bool has_pairs = rows.bytes == kWord && rows.vector > 1 && d.row_vector == 1,
+             is_part_of_line = d.row_lanes < kLanes || padded <= kFewElements,
+             has_room = d.cluster == 1 && d.registers <= kHeld && words <= kMostHeld &&
+                        (columns.streams == 1 || d.warps == 1);
+  const int64_t warps = columns.rows / (2 * d.row_lanes) * d.warps;
+  if (has_pairs && is_part_of_line && has_room &&
+      warps >= kManyTurns * kBusyWarps * machine.multiprocessors)
+    d.row_vector = 2;
+  return d;
+}
+
+// Halves by 16 warps: by eight with as many registers as that leaves, where they suffice. (H200, ms: standardise's
+// gradient down 1000 of bf16[..,8192] .0385, .0273; but softmax over 2048, twice as many, of [..,62456] .3164, .3544.)
+Deal in_half_the_warps(const Machine& machine, const Along& rows, Deal d) {
+  const bool is_half = rows.bytes == 2, has_room = 2 * d.registers * d.row_vector <= kHeldWords;
+  if (!is_half || !has_room || d.warps != kBlockHeldWarps || d.cluster > 1) return d;
+  d.warps /= 2;
+  d.registers *= 2;
+  d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
+                           machine.registers / (2 * kLanes * d.warps));
+  return d;
 }
 
 int64_t most_whole(int64_t bytes) {  // of an element
@@ -162,10 +196,12 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   const int64_t lanes = is_wide ? kHeldColumns : kSector / (word * rows.bytes);
   const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
-  const int64_t taken = registers_of(columns, more);
+  const int64_t taken = registers_of(columns, more),
+                block = rows.bytes == 2 && columns.rows % kLineOfHalves == 0 ? kHalvesWarps
+                                                                             : kBlockWarps;
   if (some.warps <= kHeldWarps ||
       (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
-    return in_blocks_of(kBlockWarps, in_clusters(machine, columns, some));
+    return in_blocks_of(block, in_clusters(machine, columns, some));
   if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
       4 * kHeld * columns.longest / padded <= kMostInTurn)
     return in_blocks_of(2 * kHeldWarps, most);
@@ -173,15 +209,18 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   // Of a thread, of 16 warps: all that there are.
   const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
   const bool is_full =
-      word > 1 && !is_cut && fills(more) && shared.cluster == 1 && taken <= kMostCutToFull &&
+      word > 1 && !is_cut && columns.writes && fills(more) && shared.cluster == 1 &&
+      taken <= kMostCutToFull &&
       (is_long || columns.longest < padded || (columns.streams > 1 && taken > full));
-  return in_blocks_of(is_full ? 2 * kBlockWarps : kBlockWarps, shared);
+  return in_blocks_of(is_full ? 2 * kBlockWarps : block, shared);
 }
 
 }  // namespace
 
 Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
-  return with_its_registers(machine, columns, hold_by_elements(machine, columns, rows));
+  Deal d = in_pairs(machine, columns, rows, hold_by_elements(machine, columns, rows));
+  d = in_half_the_warps(machine, rows, d);
+  return d.resident > 0 ? d : with_its_registers(machine, columns, d);
 }
 
 }  // namespace tiny_compile

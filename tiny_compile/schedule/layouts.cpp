@@ -56,6 +56,7 @@ constexpr int64_t kOtherRegisters = 32;  // of a thread, beside what it holds
 constexpr double kFar = 16;              // lines of an access: elements lie apart
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
+constexpr int64_t kFewTurns = 4;       // of a block that shares a row
 constexpr int64_t kFewChunks = 3;      // of a row that is read once: by four warps
 constexpr int64_t kHeldChunks = 32;    // of a block's rows, each of 32 registers a thread
 constexpr int64_t kFolded = 4;         // registers for each element of a row that a block folds
@@ -145,7 +146,11 @@ Deal read_rows(const Machine& machine, const Outline& shape, const Along& loops,
   if (shape.exact && d.warps == chunks)
     return in_blocks_of(kBlockWarps, read_evenly(machine, shape, d));
   const int64_t most = std::min(machine.cluster, chunks / d.warps);
-  while (2 * d.cluster <= most && threads_of(shape, d) < many) d.cluster *= 2;
+  const auto wants_more = [&] {  // half as many do where each would have few turns
+    const bool have_few = chunks < kFewTurns * 2 * d.cluster * d.warps;
+    return threads_of(shape, d) < (have_few ? many / 2 : many);
+  };
+  while (2 * d.cluster <= most && wants_more()) d.cluster *= 2;
   if (d.cluster == 1 && has_odd_chunks(shape)) d.warps = ceil_divide(shape.longest, kChunk);
   return in_blocks_of(kBlockWarps, d);
 }

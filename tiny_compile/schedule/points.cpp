@@ -222,12 +222,31 @@ Schedule with_parts(const Program& program, Kernel kernel, Schedule schedule) {
   return schedule;
 }
 
+// Whether a thread that has one pack has little under way: what is read has little more than half as many bytes as what
+// is stored, or fewer, as bytes and their scales that become halves have. (What has no eighth of them is read from a cache.)
+bool reads_little(const Program& program, const Kernel& kernel) {
+  const auto bytes_of = [&](int buffer) {
+    const Buffer& b = program.buffers[buffer];
+    return b.size.is_constant() ? b.size.constant() * size_of(b.type.dtype) : 0;
+  };
+  std::set<int> buffers;
+  for (const int id : evaluated_by_points(kernel)) {
+    if (kernel.scalars[id].kind == ScalarKind::Load) buffers.insert(kernel.scalars[id].buffer);
+  }
+  int64_t stored = 0, read = 0;
+  for (const Step& step : kernel.steps) stored += bytes_of(step.buffer);
+  for (const int buffer : buffers) read += bytes_of(buffer);
+  return 8 * read <= 5 * stored && stored <= 8 * read;
+}
+
 // Packs of a thread, where every thread that the GPU holds has one in each of the slabs. What is read element by
 // element is much asked for little, and so is what is heavy and goes on into the next row: four packs have
 // enough under way. (H200, 55 draws of pictures, windows, pads and mirrored rows: .73 to 1.06 of the time, .96 in
 // the geometric mean. Gelu of a bias added to bf16[..,4097] by one pack, two, four .104, .087, .072 ms.) Else it is
 // one, and two of heavy arithmetic: of 32 Mi halves softplus takes .0515 by one, .0483 by two, .0482 by four, gelu
-// .0377, .0363, .0381, gelu times another .0498, .0500, .0521.
+// .0377, .0363, .0381, gelu times another .0498, .0500, .0521. Two also where little is read: f32 of bytes times
+// scales of u8[32768,24,64] .0761, .0662, bf16 of half bytes u8[32768,1000] .0511, .0485, pictures .2152, .2066 (20
+// draws of more than four packs for each thread: .87 to 1.01; of fewer up to 1.07).
 int64_t slabs_of(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
   const int64_t threads = threads_to_fill(program.machine),
@@ -237,6 +256,7 @@ int64_t slabs_of(const Program& program, const Kernel& kernel) {
                  !packs.chosen.empty() || (is_heavy && packs.through) ||
                  !windows_of(program, kernel, static_cast<int>(packs.vector)).empty();
   if (is_asked_much && count >= kSlabs * threads) return kSlabs;
+  if (count >= kSlabs * threads && reads_little(program, kernel)) return kFewSlabs;
   return is_heavy && count >= kFewSlabs * threads ? kFewSlabs : 1;
 }
 

@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kUnderWay = 64;  // bytes of a thread at a time, of a column that is read once
 constexpr int64_t kShortRead = 32;  // elements of one that is short
 constexpr int64_t kFewLoads = 2;    // arrays, of which a thread has more under way
-constexpr int64_t kOfReader = 128, kOfHalvesReader = 64;  // its registers
-constexpr int64_t kChosenUnderWay = 128;                  // where data chooses each,
+constexpr int64_t kOfReader = 128, kOfLightReader = 64;  // its registers
+constexpr int64_t kChosenUnderWay = 128;                 // where data chooses each,
 constexpr int64_t kMostPlaces = 32;        // of as many places, two registers each
 constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
 constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a time
@@ -40,14 +40,14 @@ int64_t lanes_of_pieces(const Along& rows) {
   return rows.vector * rows.bytes > kWord ? kOnceLanes : kLanes;
 }
 
-// More threads share a column while there are fewer than `many` in all; then fewer neighbouring columns go to a
+// More threads share a column while there are far fewer than `many` in all; then fewer neighbouring columns go to a
 // warp. A thread has two short ones.
 Deal share_columns(const Machine& machine, const Outline& columns, const Along& rows,
                    int64_t many, Deal d) {
   const int64_t padded = power_of_two_from(columns.longest);
   const auto threads = [&] { return d.lanes() * d.warps; };  // of a column
   while (d.warps < kMostWarps && d.registers * threads() < padded &&
-         columns.rows / (d.row_vector * d.row_registers) * threads() < many) {
+         columns.rows / (d.row_vector * d.row_registers) * threads() * 4 < many * 3) {
     if (d.warps > kOnceWarps && d.row_lanes > kFewLanes && rows.vector > 1)
       d.row_lanes /= 2;
     else
@@ -56,7 +56,7 @@ Deal share_columns(const Machine& machine, const Outline& columns, const Along& 
   if (d.warps == 1 && padded <= kFewElements && d.row_vector == 1 &&
       columns.rows >= kRowsOfThread * many_threads(machine))
     d.row_registers = kRowsOfThread;
-  return in_blocks_of(kBlockWarps, d);
+  return in_blocks_of(d.warps == kFewOnceWarps ? kFewOnceWarps : kBlockWarps, d);
 }
 
 // What data chooses, a row of a table for each element, lies elsewhere for each: lanes read whole accesses, and
@@ -84,10 +84,12 @@ bool is_half(const Along& rows) { return rows.bytes < kWord; }
 bool is_long(const Outline& columns) { return columns.longest > kShortRead; }
 
 // Of a thread, in bytes, and what that is in elements: twice as many where one or two arrays of words are read and
-// columns are not short; no more than several sums of several arrays leave registers for.
+// columns are not short, and of halves where four warps have all of a column so (H200, ms: masked mean over 77 of
+// bf16[432,77,4096] .0788, .0697); no more than several sums of several arrays leave registers for.
 int64_t elements_under_way(const Outline& columns, const Along& rows, int64_t neighbours) {
   const bool is_more = !is_half(rows) && is_long(columns) && columns.loads <= kFewLoads;
-  const int64_t bytes = is_more ? 2 * kUnderWay : kUnderWay,
+  const bool has_all = rows.vector > 1 && columns.longest <= kFewOnceWarps * kShortRead;
+  const int64_t bytes = is_more || (is_half(rows) && has_all) ? 2 * kUnderWay : kUnderWay,
                 elements =
                     std::max<int64_t>(1, std::max<int64_t>(1, bytes / rows.bytes) / neighbours);
   const bool has_several = columns.loads > 1 && columns.reductions > 1;
@@ -95,7 +97,8 @@ int64_t elements_under_way(const Outline& columns, const Along& rows, int64_t ne
 }
 
 // Neighbours that a thread and a warp have: eight bytes a lane, or four of words where rows begin anywhere, whose
-// pieces of memory share sectors, which one thread asks for one after another. Fewer where threads would be few.
+// pieces of memory share sectors, which one thread asks for one after another. Fewer where threads would be few. (H200,
+// ms: sum over 384 of a product of bf16[..,32000] by pieces of 64 bytes .0154, of 128 .0098.)
 Deal neighbours_of(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest), many = many_threads(machine) / 2,
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
@@ -109,7 +112,7 @@ Deal neighbours_of(const Machine& machine, const Outline& columns, const Along& 
   };
   const bool in_pieces = is_half(rows) || !is_long(columns) || threads() < many;
   const int64_t lanes = in_pieces ? lanes_of_pieces(rows) : kLanes,
-                of_column = is_half(rows) ? 1 : kLanes / lanes;
+                of_column = is_half(rows) && columns.costly ? 1 : kLanes / lanes;
   while (d.row_vector > word && threads() * of_column < many) d.row_vector /= 2;
   while (d.row_registers > 1 && threads() < many) d.row_registers /= 2;
   d.registers = elements_under_way(columns, rows, d.row_vector * d.row_registers);
@@ -119,7 +122,8 @@ Deal neighbours_of(const Machine& machine, const Outline& columns, const Along& 
 
 // The compiler is told how many registers are enough: by itself it takes fewer, and then reads one element after
 // another. But one array of halves is read as well by itself, and halves one by one by more than eight warps, or
-// all at once.
+// all at once. Of exponentials that are added up it computes so many side by side that 128 registers are too few, and
+// is told 64. (H200, ms: exp, sum over 1024 of f32[..,30000] .0547, .0378; over 36928 of 5120 .2245, .2190.)
 Deal with_registers_to_read(const Machine& machine, const Outline& columns, const Along& rows,
                             Deal d) {
   const bool is_well_by_itself = rows.vector == 1 ? d.warps > kOnceWarps : columns.loads == 1;
@@ -127,8 +131,9 @@ Deal with_registers_to_read(const Machine& machine, const Outline& columns, cons
              in_turns = d.registers * d.lanes() * d.warps < columns.longest;
   if (rows.bytes == 1 || (is_half(rows) && (is_well_by_itself || takes_more || !in_turns)))
     return d;
+  const bool has_few = is_half(rows) || columns.exponentials;
   d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
-                           is_half(rows) ? kOfHalvesReader : kOfReader);
+                           has_few ? kOfLightReader : kOfReader);
   return d;
 }
 
@@ -136,7 +141,9 @@ Deal with_registers_to_read(const Machine& machine, const Outline& columns, cons
 
 // A part of it at a time. (H200, ms, before and with as many registers as it needs: sum over 16380 of f32[..,4097]
 // .0757, .0682; over 1000 of [64,1000,513] .0403, .0363; of a product of two bf16[..,1023] .0681, .0459, [..,768]
-// .0456, .0366; over 196 of [128,196,513], largest, .0173, .0125.)
+// .0456, .0366; over 196 of [128,196,513], largest, .0173, .0125. Places take longer to exchange than to compare: by
+// eight warps, by four, argmin over 384 of f32[424,384,77] .0192, .0144, over 128 of 65536 .0110, .0101, over 1024 of
+// 8192 .0482, .0449.)
 Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   if (columns.chosen) return read_chosen_columns(machine, columns, rows);
   const int64_t padded = power_of_two_from(columns.longest), many = many_threads(machine);
@@ -144,7 +151,7 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
   const bool is_shared = padded > d.registers;
   const int64_t blocks = columns.rows / (kLanes * d.row_vector * d.row_registers);
   const bool are_many = d.row_registers == kNeighbours && blocks > 2 * machine.multiprocessors;
-  const int64_t most = are_many ? kFewOnceWarps : kOnceWarps;
+  const int64_t most = are_many || columns.places ? kFewOnceWarps : kOnceWarps;
   while (d.warps < most && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
   const bool has_much = is_long(columns) && !is_half(rows);
   d = are_many ? in_blocks_of(kFewOnceWarps, d)
