@@ -164,6 +164,25 @@ TEST_CASE("chunks have their largest beside a sum of exponentials, or a place", 
   }
 }
 
+TEST_CASE("a chunk's largest is found once, though two results want it", "[split]") {
+  const Graph graph = parse_graph(
+      "graph f(%0 x: f32[9000,500]) {\n  %1: f32[500] = sum_exp %0 {axes=[0]}\n"
+      "  %2: f32[500] = max %0 {axes=[0]}\n  return %1, %2\n}\n");
+  const Program program =
+      schedule(for_machine(fuse(lower(graph)), default_machine(Target::Cuda)));
+  INFO(print(program));
+  REQUIRE(program.kernels.size() >= 2);
+  const std::vector<Step>& steps = program.kernels[0].steps;
+  const auto is = [](Op op) {
+    return [op](const Step& s) { return s.kind == StepKind::Reduce && s.op == op; };
+  };
+  CHECK(std::count_if(steps.begin(), steps.end(), is(Op::max)) == 1);
+  CHECK(std::count_if(steps.begin(), steps.end(), is(Op::sum_exp)) == 1);
+  const std::vector<Tensor> inputs = random_inputs(graph, 3), wanted = interpret(graph, inputs),
+                            got = interpret(program, inputs);
+  for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(wanted[k], got[k]));
+}
+
 TEST_CASE("for a GPU, more than 1024 chunks are taken together until few are left", "[split]") {
   const Graph graph =
       parse_graph("graph f(%0 x: f32[1100000]) {\n%1: f32[] = sum %0 {axes=[0]}\nreturn %1\n}");

@@ -16,6 +16,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/axes.h"
 #include "tiny_compile/loops/clone_with_mapping.h"
+#include "tiny_compile/loops/dead.h"
 
 namespace tiny_compile {
 namespace {
@@ -392,7 +393,8 @@ std::vector<Kernel> split_reduction(Program& program, const Kernel& kernel) {
   std::vector<Partial> partials(kernel.steps.size());
   Kernel partial = partial_kernel(program, kernel, first.inner, count, pieces, partials);
   Kernel finish = finishing_kernel(program, kernel, pieces, partials);
-  return {normalize(std::move(partial)), normalize(std::move(finish))};
+  // A sum_exp's largest of a chunk may be a result too.
+  return {without_repeats(normalize(std::move(partial))), normalize(std::move(finish))};
 }
 
 }  // namespace tiny_compile
