@@ -80,6 +80,24 @@ TEST_CASE("softmax and log_softmax of halves share their sum, whoever widens the
   CHECK(count_of(merge_equal(inlined), Op::sum_exp) == 0);
 }
 
+TEST_CASE("what equal sums went into is merged as well", "[cse]") {
+  const Graph graph = parse_graph(
+      "graph g(%0 x: f32[3,7]) {\n  %1: f32[3] = max %0 {axes=[1]}\n"
+      "  %2: f32[3,1] = max %0 {axes=[1], keepdim=1}\n  %3: f32[] = constant "
+      "{value=-3.4028235e+38}\n"
+      "  %4: f32[3,1] = expand %3\n  %5: f32[3,1] = maximum %2, %4\n"
+      "  %6: f32[] = constant {value=3.4028235e+38}\n  %7: f32[3,1] = expand %6\n"
+      "  %8: f32[3,1] = minimum %5, %7\n  %9: f32[3,7] = expand %8\n  %10: f32[3,7] = sub %0, "
+      "%9\n"
+      "  %11: f32[3,7] = exp %10\n  %12: f32[3,1] = sum %11 {axes=[1], keepdim=1}\n"
+      "  %13: f32[3,1] = log %12\n  %14: f32[3,1] = sum_exp %0 {axes=[1], keepdim=1}\n"
+      "  %15: f32[3,1] = log %14\n  return %13, %15\n}\n");
+  const Graph merged = merge_equal(graph);
+  INFO(print(merged));
+  CHECK(count_of(merged, Op::log) == 1);
+  CHECK(agree(graph, merged));
+}
+
 TEST_CASE("a softmax that nobody reads is left alone", "[cse]") {
   Graph graph = parse_graph(entropy(7, true));
   graph.outputs = {12};

@@ -95,7 +95,7 @@ Graph merge_equal(const Graph& all) {
                        : copy_of(graph, id, out, ids);
   }
   for (const int output : graph.outputs) out.outputs.push_back(ids[output]);
-  return out;
+  return cse(out);  // what both sums went into is equal now
 }
 
 }  // namespace tiny_compile

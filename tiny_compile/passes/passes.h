@@ -21,9 +21,9 @@ Graph fold(const Graph& graph);
 // Of nodes that compute the same, the first stays. a + b and b + a are the same.
 Graph cse(const Graph& graph);
 
-// cse, and behind it sum_exp(x) becomes sum(exp(x - m)) where that is in the graph, m the maximum over the same axes,
-// clamped to finite, and these hold at most a chunk: there they are the same bits. Where an output needs no softmax,
-// none stays for its sum.
+// cse, where sum_exp(x) and sum(exp(x - m)) are equal too, m the maximum over the same axes, clamped to finite, if these
+// hold at most a chunk: there they are the same bits, and the latter stays. A softmax that no output needs is not kept
+// for its sum.
 Graph merge_equal(const Graph& graph);
 
 // Nodes that no output needs go. Inputs stay: they are the signature.
