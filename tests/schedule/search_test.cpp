@@ -105,6 +105,7 @@ TEST_CASE("a column's neighbours have more in a thread, by fewer warps", "[searc
   Schedule wanted = *kernel.schedule;
   set(*kernel.schedule, 16, 8);
   set(wanted, 32, 4);
+  kernel.schedule->resident = 2, wanted.resident = 4;  // as many registers a thread
   const std::vector<Schedule> all = neighbours(program, kernel);
   CHECK(std::count(all.begin(), all.end(), wanted) == 1);
 }

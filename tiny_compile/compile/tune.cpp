@@ -1,5 +1,5 @@
-// Which schedule is the fastest on this machine? The model (schedule/cost.h) is asked for a dozen, and the
-// clock for one of them:
+// Which schedule is the fastest on this machine? schedule/search.h names two dozen, and the clock
+// one of them:
 //
 //   kernel  --kernel_alone-->  a Program of it  --remembered?-->  the schedule that won before
 //                                               --candidates, build, race-->  the one that wins now

@@ -127,7 +127,7 @@ Literal reduce_exact(Op op, DType dtype, const std::vector<T>& values) {
   const Op pair = pairwise(op);
   const bool is_counted =
       pair == Op::add || pair == Op::mul || info(pair).domain == Domain::Bits;
-  const double identity = is_counted ? reduction_info(op).identity : 0;
+  const double identity = is_counted ? reduction_info(op).identity : 0;  // a bool is 0 or 1
   auto result = static_cast<uint64_t>(static_cast<int64_t>(identity));
   T best = values.empty() ? T{} : values[0];
   for (size_t i = 0; i < values.size(); i++) {

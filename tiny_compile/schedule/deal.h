@@ -15,7 +15,7 @@ struct Deal {
   bool asks_ahead = false;  // each of them for its later rows
   bool evenly = false;      // in any order, so that each warp has as much of a row's last chunk
   bool loops_first = false;  // the loops have the lower lanes, and each warp chunks of its own
-  int64_t lanes() const { return 32 / row_lanes; }
+  int64_t lanes() const { return kLanes / row_lanes; }
   int64_t warps_of_row() const { return chunks > 0 ? warps * chunks : warps; }  // in a block
 };
 

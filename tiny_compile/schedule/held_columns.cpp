@@ -1,8 +1,8 @@
 // How does a block hold columns, which are read again? Lanes are neighbouring rows of the kernel, and share a
 // column where more threads are wanted or fewer columns make up a piece of memory.
 //
-//   softmax over the first of [1000,4096]      rows grid · warp 2 from 4 · lane 8
-//                                              loop register 64 · warp 4 · lane 4 from 8
+//   softmax over the first of [1000,4096]      rows grid · lane 16
+//                                              loop register 64 · warp 8 · lane 2 from 16
 #include "tiny_compile/schedule/held_columns.h"
 
 #include <algorithm>
@@ -143,8 +143,10 @@ Deal in_pairs(const Machine& machine, const Outline& columns, const Along& rows,
 
 // Halves by 16 warps: by eight with as many registers as that leaves, where they suffice. (H200, ms: standardise's
 // gradient down 1000 of bf16[..,8192] .0385, .0273; but softmax over 2048, twice as many, of [..,62456] .3164, .3544.)
-Deal in_half_the_warps(const Machine& machine, const Along& rows, Deal d) {
-  const bool is_half = rows.bytes == 2, has_room = 2 * d.registers * d.row_vector <= kHeldWords;
+Deal in_half_the_warps(const Machine& machine, const Outline& columns, const Along& rows,
+                       Deal d) {
+  const bool is_half = rows.bytes == 2,
+             has_room = 2 * d.registers * d.row_vector * columns.words <= kHeldWords;
   if (!is_half || !has_room || d.warps != kBlockHeldWarps || d.cluster > 1) return d;
   d.warps /= 2;
   d.registers *= 2;
@@ -160,6 +162,10 @@ int64_t most_whole(int64_t bytes) {  // of an element
 bool keeps_busy(const Machine& machine, const Outline& columns, const Deal& held) {
   return columns.rows / (held.row_lanes * held.row_vector) * held.warps >=
          kBusyWarps * machine.multiprocessors;
+}
+
+int64_t block_warps(const Along& rows) {
+  return rows.bytes == 2 && rows.extent % kLineOfHalves == 0 ? kHalvesWarps : kBlockWarps;
 }
 
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
@@ -196,9 +202,7 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   const int64_t lanes = is_wide ? kHeldColumns : kSector / (word * rows.bytes);
   const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
-  const int64_t taken = registers_of(columns, more),
-                block = rows.bytes == 2 && columns.rows % kLineOfHalves == 0 ? kHalvesWarps
-                                                                             : kBlockWarps;
+  const int64_t taken = registers_of(columns, more), block = block_warps(rows);
   if (some.warps <= kHeldWarps ||
       (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
     return in_blocks_of(block, in_clusters(machine, columns, some));
@@ -219,7 +223,7 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
 
 Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   Deal d = in_pairs(machine, columns, rows, hold_by_elements(machine, columns, rows));
-  d = in_half_the_warps(machine, rows, d);
+  d = in_half_the_warps(machine, columns, rows, d);
   return d.resident > 0 ? d : with_its_registers(machine, columns, d);
 }
 

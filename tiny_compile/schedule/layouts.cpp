@@ -1,9 +1,9 @@
 // Which of the legal layouts is a good one? Each gives the same bits, so this is advice alone.
 //
-//   softmax over the first of [1000,4096]      rows grid · warp 2 from 4 · lane 8
-//                                              loop register 64 · warp 4 · lane 4 from 8
+//   softmax over the first of [1000,4096]      rows grid · lane 16
+//                                              loop register 64 · warp 8 · lane 2 from 16
 //   sum over the first of [1024,4096]          rows grid · lane 16
-//                                              loop register 32 · serial 2 · warp 8 · lane 2 from 16
+//                                              loop register 32 · serial 2 · warp 8 · lane 2 from 16 resident=2
 //   the largest of each 3 by 3 window          rows grid · warp 8 · lane 32    loop register 16
 //   softmax over the last of [4096,12,12]      rows grid · warp 4 · lane 32    loop register 4 · vector 4
 //   rms_norm over the last of [4096,80]        rows grid · warp 4 · lane 8 from 4

@@ -67,8 +67,8 @@ Deal hold_in_turns(const Machine& machine, const Outline& shape, const Along& lo
   while (2 * d.cluster <= most &&
          (2 * shape.rows * d.cluster <= machine.multiprocessors || !is_near()))
     d.cluster *= 2;
-  // Blocks that share a row hold all of it, if they can. (H200, ms: standardise's gradient of f32[512,49152] .8363, .4767;
-  // group norm of 65025 .1667, .1467.)
+  // Blocks that share a row, half of it at a time, hold all of it if twice as many may. (H200, ms: standardise's
+  // gradient of f32[512,49152] .8363, .4767; group norm of 65025 .1667, .1467.)
   if (d.cluster > 1 && 2 * d.cluster == turns && turns <= most) d.cluster = turns;
   return d;
 }

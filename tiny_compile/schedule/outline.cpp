@@ -128,7 +128,9 @@ Along along(const Program& program, const Kernel& kernel, const Axis& axis) {
   if (odd >= even) width = 1;
   if (odd > 0) width = std::min(width, 2 * kWord / std::max<int64_t>(1, of_loops));
   while (width > 1 && axis.extent.constant() % width != 0) width /= 2;
-  return of_loops == 0 ? Along{1, kWord} : Along{width, of_loops, odd == 0};
+  const int64_t extent = axis.extent.constant();
+  return of_loops == 0 ? Along{1, kWord, true, extent}
+                       : Along{width, of_loops, odd == 0, extent};
 }
 
 }  // namespace tiny_compile

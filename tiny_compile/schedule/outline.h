@@ -37,6 +37,7 @@ Outline outline_of(const Kernel& kernel);
 struct Along {
   int64_t vector = 1, bytes = 1;
   bool is_all = true;  // every array is gone over so
+  int64_t extent = 1;  // of the axis
 };
 
 Along along(const Program& program, const Kernel& kernel, const Axis& axis);

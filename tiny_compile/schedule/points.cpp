@@ -223,20 +223,24 @@ Schedule with_parts(const Program& program, Kernel kernel, Schedule schedule) {
 }
 
 // Whether a thread that has one pack has little under way: what is read has little more than half as many bytes as what
-// is stored, or fewer, as bytes and their scales that become halves have. (What has no eighth of them is read from a cache.)
+// is stored, or fewer, as bytes and their scales that become halves have; but an eighth at least, for less comes from a
+// cache.
 bool reads_little(const Program& program, const Kernel& kernel) {
-  const auto bytes_of = [&](int buffer) {
-    const Buffer& b = program.buffers[buffer];
-    return b.size.is_constant() ? b.size.constant() * size_of(b.type.dtype) : 0;
+  const auto bytes_of = [&](const std::set<int>& buffers) {
+    int64_t bytes = 0;
+    for (const int buffer : buffers) {
+      const Buffer& b = program.buffers[buffer];
+      if (b.size.is_constant()) bytes += b.size.constant() * size_of(b.type.dtype);
+    }
+    return bytes;
   };
-  std::set<int> buffers;
+  std::set<int> read, stored;
   for (const int id : evaluated_by_points(kernel)) {
-    if (kernel.scalars[id].kind == ScalarKind::Load) buffers.insert(kernel.scalars[id].buffer);
+    if (kernel.scalars[id].kind == ScalarKind::Load) read.insert(kernel.scalars[id].buffer);
   }
-  int64_t stored = 0, read = 0;
-  for (const Step& step : kernel.steps) stored += bytes_of(step.buffer);
-  for (const int buffer : buffers) read += bytes_of(buffer);
-  return 8 * read <= 5 * stored && stored <= 8 * read;
+  for (const Step& step : kernel.steps) stored.insert(step.buffer);
+  const int64_t reads = bytes_of(read), stores = bytes_of(stored);
+  return stores > 0 && 8 * reads <= 5 * stores && stores <= 8 * reads;
 }
 
 // Packs of a thread, where every thread that the GPU holds has one in each of the slabs. What is read element by

@@ -2,7 +2,7 @@
 // column where more threads are wanted or fewer columns make up a piece of memory.
 //
 //   sum over the first of [1024,4096]          rows grid · lane 16
-//                                              loop register 32 · serial 2 · warp 8 · lane 2 from 16
+//                                              loop register 32 · serial 2 · warp 8 · lane 2 from 16 resident=2
 #include "tiny_compile/schedule/read_columns.h"
 
 #include <algorithm>

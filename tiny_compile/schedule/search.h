@@ -9,8 +9,9 @@
 namespace tiny_compile {
 
 // The kernel's own schedule first, then the cheapest of each other strategy by the model, its own with more and fewer
-// registers on a GPU, the cheapest of all, the own one's neighbours, then the cheapest that are left, each once; `most` at most. A product stays in tiles, or the
-// library's, where it may be that. Sizes must be numbers.
+// registers on a GPU, the cheapest of all, the own one's neighbours, as many as there is room for, then the cheapest
+// that are left, each once; `most` at most. A product stays in tiles, or the library's, where it may be that. Sizes must
+// be numbers.
 std::vector<Schedule> candidates(const Program& program, const Kernel& kernel, size_t most);
 
 // Seconds of each candidate in a turn, number 0 among them; infinite: it was not run.
