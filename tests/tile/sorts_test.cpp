@@ -463,6 +463,69 @@ TEST_CASE("a merge is verified to merge the same sort in runs half as long", "[l
   check_refused([](Program& p) { p.kernels[0].steps[0].limit = -4; }, "sorts in runs of -4");
 }
 
+// Nine of x in runs of four, whose words go out, and pairs of runs.
+std::string words_text(const std::string& dtype, const std::string& words, const char* op) {
+  return str("program f on cuda { input x: ", dtype, "[9]\n output p: ", words,
+             "[9]\n output q: ", words, "[9]\n output y: i64[9]\n",
+             "kernel runs rows() { sort p[j0] for (j0: 9) = ", op, " load x[j0] in 4 }\n",
+             "kernel pairs rows() { sort q[j0] for (j0: 9) = ", op,
+             " load x[j0] in 8 from load p[j0] }\n",
+             "kernel all rows() { sort y[j0] for (j0: 9) = ", op,
+             " load x[j0] in 16 from load q[j0] }\n",
+             "launch runs launch pairs launch all return p, q, y }");
+}
+
+TEST_CASE("a merge takes words of keys and places", "[tile][threads][sort]") {
+  manual_seed(12);
+  for (const auto& [type, words] : {std::pair{float32, "u64"},
+                                    {int32, "u64"},
+                                    {uint32, "u64"},
+                                    {float16, "u32"},
+                                    {bfloat16, "u32"},
+                                    {int8, "u32"},
+                                    {uint8, "u32"},
+                                    {int64, "i64"}}) {
+    for (const char* op : {"argsort", "argsort_descending"}) {
+      CAPTURE(str(type), op);
+      const std::vector<Tensor> inputs = {ties({9}, type)};
+      const Program program = parse_program(words_text(str(type), words, op));
+      CHECK(parse_program(print(program)) == program);
+      const Tiles tiles = lower_to_tiles(program);
+      const std::vector<Tensor> want = interpret(program, inputs);
+      CHECK(all_same(interpret(tiles, inputs), want));
+      CHECK(all_same(run(program, emit_cuda(program), inputs, false), want));
+      CHECK(same_bits(want[2], argsort(inputs[0], 0, std::string(op) == "argsort_descending")));
+    }
+  }
+}
+
+TEST_CASE("a word is a key's bits in order and its place", "[loops][sort]") {
+  const Program program = parse_program(words_text("f32", "u64", "argsort"));
+  const Tensor x = tensor({3.0, -1.5, 0.0, -0.0, std::nan(""), 1.0, 1.0, 1.0, 1.0}).to(float32);
+  const Tensor words = interpret(program, std::vector<Tensor>{x})[0];
+  const uint64_t want[] = {0x403fffff00000001, 0x8000000000000002, 0x8000000000000003,
+                           0xc040000000000000};
+  for (int k = 0; k < 4; k++) CHECK(words.data<uint64_t>()[k] == want[k]);
+  CHECK(words.data<uint64_t>()[7] == 0xffffffff00000004);
+}
+
+TEST_CASE("words are of the sort that stores them", "[loops][sort][refused]") {
+  CHECK_THROWS_WITH(parse_program(words_text("f32", "u32", "argsort")),
+                    ContainsSubstring("stores another dtype than its buffer's"));
+  CHECK_THROWS_WITH(parse_program(words_text("i64", "u64", "argsort")),
+                    ContainsSubstring("stores another dtype than its buffer's"));
+  CHECK_THROWS_WITH(parse_program(R"(program f { input x: f32[9]
+    output y: u64[9]
+    kernel all rows() { sort y[j0] for (j0: 9) = argsort load x[j0] in 4 }
+    launch all return y })"),
+                    ContainsSubstring("stores words, which only blocks of a GPU do"));
+  CHECK_THROWS_WITH(parse_program(R"(program f on cuda { input x: f32[9]
+    output y: u64[9]
+    kernel all rows() { sort y[j0] for (j0: 9) = argsort load x[j0] }
+    launch all return y })"),
+                    ContainsSubstring("stores words, which only blocks of a GPU do"));
+}
+
 TEST_CASE("a sort is alone in its kernel", "[loops][sort]") {
   CHECK_THROWS_WITH(parse_program(R"(program f {
     input x: f32[9]

@@ -11,6 +11,7 @@
 #include "tiny_compile/graph/lanes.h"
 #include "tiny_compile/graph/scan.h"
 #include "tiny_compile/graph/sort.h"
+#include "tiny_compile/loops/sorted_words.h"
 
 namespace tiny_compile {
 namespace {
@@ -317,6 +318,14 @@ void take_lanes(KernelRun& r, int number, int64_t start, int n) {
   }
 }
 
+// Places, or the words that a merge takes.
+std::vector<std::byte> sorted(const KernelRun& r, const Step& step, int64_t count) {
+  const std::byte* values = r.values.data();
+  std::vector<std::byte> places = argsort(step.op, r.kernel.scalars[step.value].dtype, values,
+                                          count, step.limit.constant());
+  return step.dtype == DType::i64 ? places : words_of_places(r.kernel, step, values, places);
+}
+
 // After the last of its `count` points.
 void finish_step(KernelRun& r, int number, const std::vector<int>& loops,
                  const std::vector<int64_t>& at, int64_t count) {
@@ -330,8 +339,7 @@ void finish_step(KernelRun& r, int number, const std::vector<int>& loops,
     case StepKind::Scan:
       return write_row(r, step, number, loops, at, scanned(r, step, count), count);
     case StepKind::Sort:
-      return write_row(r, step, number, loops, at,
-                       argsort(step.op, dtype, values, count, step.limit.constant()), count);
+      return write_row(r, step, number, loops, at, sorted(r, step, count), count);
     case StepKind::Reduce:
       r.registers[number] = has_running_results(step.op)
                                 ? scan_total(step.op, dtype, values, count)

@@ -11,6 +11,7 @@
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/scan_rules.h"
 #include "tiny_compile/loops/simplify_under_mask.h"
+#include "tiny_compile/loops/sorted_words.h"
 #include "tiny_compile/loops/split_sort.h"
 
 namespace tiny_compile {
@@ -32,6 +33,9 @@ std::string why_wrong_runs(const Program& program, const Kernel& kernel) {
   const Scalar& runs = kernel.scalars[step.rhs];
   if (!is_plain(runs) || runs.index != step.index)
     return "merges what does not lie as its result does";
+  if (runs.dtype != DType::i64 && runs.dtype != dtype_of_words(kernel, step))
+    return str("merges words of ", runs.dtype, ", where its own are ",
+               dtype_of_words(kernel, step));
   const Kernel* earlier = sorter_of(program, runs.buffer);
   const bool halves = earlier && earlier->steps[0].limit.is_constant() &&
                       earlier->steps[0].limit.constant() > 0 &&
@@ -73,6 +77,7 @@ Kernel essence_of_sort(Kernel kernel) {
   kernel.where.clear();
   kernel.schedule.reset();
   kernel.steps[0].buffer = kernel.steps[0].rhs = -1;
+  kernel.steps[0].dtype = DType::i64;
   kernel.steps[0].limit = 0;
   return normalize(std::move(kernel));
 }
@@ -89,6 +94,9 @@ std::string why_wrong_sort(const Program& program, const Kernel& kernel, int num
   if (!is_sort(step.op)) return str(info(step.op).name, " is no sort");
   if (kernel.steps.size() > 1) return "sorts beside other steps: a sort has its kernel alone";
   if (step.inner.size() > 1) return "sorts over several loops";
+  if (program.buffers[step.buffer].type.dtype != DType::i64 &&
+      !(is_sorted_together(program, kernel) && step.limit.bounds().low > 0))
+    return "stores words, which only blocks of a GPU do that sort in runs";
   if (!step.limit.is_constant() || step.limit.constant() < 0)
     return str("sorts in runs of ", step.limit);
   const std::string reason = why_wrong_firsts(program, kernel);

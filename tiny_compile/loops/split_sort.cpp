@@ -3,11 +3,13 @@
 //
 //   sort y[j0] for (j0: 5000) = argsort load x[j0]
 // =>
+//   temp p: u64[5000]   temp q: u64[5000]                       words of key and place (loops/sorted_words.h)
 //   sort p[j0] for (j0: 5000) = argsort load x[j0] in 2048
 //   sort q[j0] for (j0: 5000) = argsort load x[j0] in 4096 from load p[j0]
 //   sort y[j0] for (j0: 5000) = argsort load x[j0] in 8192 from load q[j0]
 #include "tiny_compile/loops/split_sort.h"
 
+#include "tiny_compile/loops/sorted_words.h"
 #include "tiny_compile/loops/split.h"
 
 namespace tiny_compile {
@@ -15,7 +17,10 @@ namespace {
 
 int add_buffer(Program& program, const Kernel& kernel, int64_t run) {
   const Buffer result = program.buffers[kernel.steps[0].buffer];
-  return add_temporary(program, "p", str(run, "_", kernel.name), result.type, result.size);
+  const DType words = sizes(program).empty() ? dtype_of_words(kernel, kernel.steps[0])
+                                             : DType::i64;  // a thread's are places
+  return add_temporary(program, "p", str(run, "_", kernel.name), {words, result.type.shape},
+                       result.size);
 }
 
 }  // namespace
@@ -38,8 +43,9 @@ std::vector<Kernel> split_sort(Program& program, const Kernel& kernel) {
     step.limit = run;
     if (sorted >= 0) step.rhs = ScalarTable(part).load(program, sorted, step.index);
     if (run < count) {
+      sorted = step.buffer = add_buffer(program, part, run);
       part.name = str(kernel.name, "_in_", run);
-      sorted = part.steps[0].buffer = add_buffer(program, kernel, run);
+      step.dtype = program.buffers[sorted].type.dtype;
     }
     kernels.push_back(normalize(std::move(part)));
   }

@@ -5,6 +5,7 @@
 #include "tiny_compile/loops/typing.h"
 
 #include "tiny_compile/graph/scan.h"
+#include "tiny_compile/loops/sorted_words.h"
 
 namespace tiny_compile {
 namespace {
@@ -105,7 +106,8 @@ std::string why_ill_typed(const Program& program, const Kernel& kernel, const St
               buffer = program.buffers[step.buffer].type.dtype;
   const bool places =
       step.kind == StepKind::Sort || (step.kind == StepKind::Scan && gives_places(step));
-  const DType stored = places ? DType::i64 : dtype;
+  const bool are_words = step.kind == StepKind::Sort && buffer != DType::i64;
+  const DType stored = are_words ? dtype_of_words(kernel, step) : places ? DType::i64 : dtype;
   if (stored != buffer) return "stores another dtype than its buffer's";
   const bool adds = step.kind == StepKind::Scatter && step.op != Op::scatter;
   if (adds && dtype == DType::boolean) return "adds bools";

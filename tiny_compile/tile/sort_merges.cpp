@@ -1,6 +1,6 @@
 // How do the blocks of a GPU merge two sorted runs? Each makes a tile of the result. Two warps find how much of the
 // left run goes before the tile and before the next one, 32 places at a time; the tile's words come to shared memory,
-// where each finds how many of the other run go before it:
+// where each finds how many of the other run go before it. Runs are words already, or places, whose keys are read there:
 //
 //   sort q[j0] for (j0: 5000) = argsort load x[j0] in 4096 from load p[j0]
 // =>
@@ -54,6 +54,7 @@ struct Merge {
     const Expr at = Expr::index(name, count), place = Expr::index(str(name, "_place"), count);
     body.push_back(let_chosen(name, count, number));
     const int chosen = row.scalar_at(body, runs, at, row.step.rhs);
+    if (r.kernel.scalars[row.step.rhs].dtype != DType::i64) return {chosen};
     body.push_back(let_chosen(place.name(), count, chosen));
     return row.word_at(body, place, place);
   }
@@ -154,8 +155,8 @@ Body place_words(const Merge& m) {
     const int ahead = m.make(each, Op::add, {m.data(each, m.first + m.begin), own}),
               both = m.make(each, Op::add, {ahead, m.read(each, before)});
     each.push_back(let_chosen("at", m.count, m.make(each, Op::sub, {both, lefts})));
-    const int place = m.row.words.place(each, word);
-    each.push_back(m.row.store_at(Expr::index("at", m.count), place));
+    const int stored = m.row.words.stored(each, word, m.row.step.dtype);
+    each.push_back(m.row.store_at(Expr::index("at", m.count), stored));
     return each;
   }));
   return body;

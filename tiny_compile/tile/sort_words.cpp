@@ -103,6 +103,10 @@ int SortWords::place(Body& body, const SortWord& word) const {
   return make(body, Op::cast, DType::i64, {low});
 }
 
+int SortWords::stored(Body& body, const SortWord& word, DType dtype) const {
+  return dtype == DType::i64 ? place(body, word) : word.key;
+}
+
 int SortWords::key(Body& body, const SortWord& word) const {
   return make(body, Op::shift_right, type_, {word.key, number(type_, bits_.place)});
 }

@@ -36,6 +36,8 @@ class SortWords {
   SortWord of(Body& body, int key, int place) const;  // `place`: an i64
   SortWord behind_all(Body& body, int place) const;   // of no element; it comes last
   int place(Body& body, const SortWord& word) const;  // an i64
+  // What a step of this dtype stores of it: the place, or all.
+  int stored(Body& body, const SortWord& word, DType dtype) const;
   int key(Body& body,
           const SortWord& word) const;  // the key's bits, where places stand below them
   int is_before(Body& body, const SortWord& a, const SortWord& b) const;

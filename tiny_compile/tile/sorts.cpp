@@ -90,33 +90,46 @@ class RunSort {
   Expr slot(const Expr& at) const { return of_block_ * slots() + at + floor_div(at, kLanes); }
   int slots() const { return shape_.padded() + shape_.padded() / kLanes; }
 
-  // By way of shared memory, so that neighbours store side by side.
+  bool gives_words() const { return row_.step.dtype != DType::i64; }
+
+  // By way of shared memory, so that neighbours store side by side: words, or places in the run.
   Body write(const SortWordArray& words) {
-    const int places =
-        add_array(r_.tile, {"places", DType::i32, shape_.rows * slots(), Space::Shared});
+    const DType dtype = gives_words() ? words_.type() : DType::i32;
+    const int room = add_array(r_.tile, {gives_words() ? "in_order" : "places", dtype,
+                                         shape_.rows * slots(), Space::Shared});
     const Expr r = Expr::index("r", shape_.own);
     Body give;
-    int own = words_.place(give, words_.read(give, words, r));
-    if (!from_.is_constant(0))
-      own = words_.make(give, Op::sub, DType::i64, {own, row_.index(give, from_)});
-    give.push_back(set(places, slot(thread_ * shape_.own + r),
-                       words_.make(give, Op::cast, DType::i32, {own})));
+    const SortWord word = words_.read(give, words, r);
+    give.push_back(set(room, slot(thread_ * shape_.own + r),
+                       gives_words() ? word.key : place_in_run(give, word)));
     const Expr wanted = row_.first < run_ ? Expr(row_.first) : length_;
     const int64_t turns = ceil_divide(wanted.bounds().high, shape_.threads);
     return {for_each("r", shape_.own, true, std::move(give)), barrier(),
             for_each("q", turns, true,
-                     take(places, Expr::index("q", turns) * shape_.threads + thread_, wanted))};
+                     take(room, Expr::index("q", turns) * shape_.threads + thread_, wanted))};
+  }
+
+  int place_in_run(Body& body, const SortWord& word) {
+    int place = words_.place(body, word);
+    if (!from_.is_constant(0))
+      place = words_.make(body, Op::sub, DType::i64, {place, row_.index(body, from_)});
+    return words_.make(body, Op::cast, DType::i32, {place});
+  }
+
+  int place_in_row(Body& body, int place) {
+    place = words_.make(body, Op::cast, DType::i64, {place});
+    return from_.is_constant(0)
+               ? place
+               : words_.make(body, Op::add, DType::i64, {place, row_.index(body, from_)});
   }
 
   // What the thread stores for element `at`, if there is one that is wanted.
-  Body take(int places, const Expr& at, const Expr& wanted) {
+  Body take(int room, const Expr& at, const Expr& wanted) {
     const bool asks = !wanted.is_constant() || wanted.constant() % shape_.threads != 0;
     Body body = {runs_ == 1 ? let("e", count_, at) : element(at)};
-    int place =
-        words_.make(body, Op::cast, DType::i64, {read_back(r_, body, places, slot(at))});
-    if (!from_.is_constant(0))
-      place = words_.make(body, Op::add, DType::i64, {place, row_.index(body, from_)});
-    body.push_back(row_.store_at(Expr::index("e", count_), place));
+    int stored = read_back(r_, body, room, slot(at));
+    if (!gives_words()) stored = place_in_row(body, stored);
+    body.push_back(row_.store_at(Expr::index("e", count_), stored));
     if (asks) body = {if_less(at, wanted, std::move(body))};
     if (all_ % shape_.rows != 0) body = {if_less(asked_, all_, std::move(body))};
     return body;
