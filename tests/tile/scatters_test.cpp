@@ -152,6 +152,38 @@ TEST_CASE("schedules of runs change no bit", "[tile][threads][scatter]") {
   }
 }
 
+TEST_CASE("a thread has several columns of those that begin anywhere",
+          "[tile][threads][scatter]") {
+  manual_seed(9);
+  const auto into_rows = [](In i) {
+    const Tensor index = expand(i[1].unsqueeze(1), {i[1].size(0), i[0].size(1)});
+    return Out{scatter_add(i[0], 0, index, i[2])};
+  };
+  for (int64_t columns : {31, 33, 67}) {
+    const std::vector<Tensor> inputs = {values({40, columns}, float16), places({1200}, 40, 7),
+                                        values({1200, columns}, float16)};
+    for (const auto& [each, apart] : {std::pair{1, 1}, {2, 2}, {4, columns > 64 ? 4 : 2}}) {
+      CAPTURE(columns, each);
+      const Staged all =
+          check(into_rows, inputs, scheduled({.each = each, .run = 300, .resident = 1}));
+      const RunShape shape(all.program, all.program.kernels.back());
+      CHECK(shape.of_pack() == (columns < 32 ? 1 : apart));
+      CHECK(shape.points() == 40 * ((columns + shape.apart - 1) / shape.apart));
+    }
+  }
+}
+
+TEST_CASE("columns of two axes are apart", "[tile][threads][scatter]") {
+  manual_seed(10);
+  const auto into_rows = [](In i) {
+    const Tensor index = expand(i[1].reshape({60, 1, 1}), {60, i[0].size(1), i[0].size(2)});
+    return Out{scatter_add(i[0], 0, index, i[2].permute({0, 2, 1}))};
+  };
+  const std::vector<Tensor> inputs = {values({9, 5, 13}, float32), places({60}, 9),
+                                      values({60, 13, 5}, float32)};
+  check_ways(check(into_rows, inputs, scheduled({.each = 4, .run = 40})), {ScatterBy::Runs});
+}
+
 TEST_CASE("schedules of scatters change no bit", "[tile][threads][scatter]") {
   manual_seed(4);
   const std::vector<Tensor> inputs = {values({5, 70}, float32), places({5, 300}, 70),

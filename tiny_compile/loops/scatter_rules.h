@@ -40,16 +40,19 @@ inline constexpr int64_t kMostTargetsOfBlock =
     2048;  // that own a run: it keeps where each one's updates begin
 
 // Of ScatterBy::Runs: the result in packs of neighbours, target after target, of which each block of `threads` owns a
-// run (Schedule::run).
+// run (Schedule::run). Where a pack would be a point, because a target's columns begin anywhere, it is `apart` points
+// instead, as far from each other as a target has packs, so that what is done once a pack is done for several.
 struct RunShape {
   RunShape(const Program& program, const Kernel& kernel);
 
   static constexpr int threads = 256;
   int widest = 1, vector;    // points of a pack: what 16 bytes hold; at most Schedule::each
-  int64_t packs;             // of a target
+  int apart = 1;             // or those that are no neighbours, at most as many
+  int64_t columns, packs;    // of a target
   int64_t targets, updates;  // of all
   int64_t run;               // packs of a block
   bool is_ordered;           // an earlier kernel has sorted the updates
+  int of_pack() const { return vector * apart; }
   int64_t points() const { return targets * packs; }
   int64_t most_targets() const;  // that a block has a share in
 };

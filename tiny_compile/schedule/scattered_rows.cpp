@@ -56,13 +56,13 @@ Schedule in_runs(const Program& program, const Kernel& kernel, Schedule schedule
   const RunShape shape(program, tried);
   const int64_t held = blocks_held(machine, RunShape::threads, kRegisters),
                 fewest = machine.multiprocessors, most = fewest * held, points = shape.points();
-  schedule.each = shape.vector;
+  schedule.each = shape.of_pack();
   schedule.resident = static_cast<int>(held);
   if (shape.is_ordered) {
     schedule.run = in_units(shape, std::clamp(points / most, kLeastRun, kMostRun));
     return schedule;
   }
-  const int64_t bytes = points * shape.vector * size_of(kernel.steps[1].dtype),
+  const int64_t bytes = points * shape.of_pack() * size_of(kernel.steps[1].dtype),
                 blocks = std::clamp(2 * bytes / (shape.updates * kIndexBytes), fewest, most);
   schedule.run = in_units(shape, ceil_divide(points, blocks));
   return schedule;
@@ -79,7 +79,7 @@ double waits_of_runs(const Program& program, const Kernel& kernel) {
                of_each = blocks / as_double(machine.multiprocessors),
                at_once = std::min(of_each, as_double(held)),
                waves = std::max(1.0, of_each / as_double(held)),
-               words = as_double(shape.vector * size_of(kernel.steps[1].dtype)) / 4,
+               words = as_double(shape.of_pack() * size_of(kernel.steps[1].dtype)) / 4,
                busy = rates.bytes * rates.latency / 4 / as_double(machine.multiprocessors),
                asked = kAsked * at_once * RunShape::threads * words / busy,
                bytes = as_double(bytes_moved(program, kernel)) / rates.bytes;
@@ -146,7 +146,9 @@ std::string who_scatters(const Program& program, const Kernel& kernel) {
     case ScatterBy::Runs: {
       const RunShape shape(program, kernel);
       return str(blocks(ceil_divide(shape.points(), shape.run)), ", each with ", shape.run,
-                 " packs of ", shape.vector, " neighbours of the result; each finds ",
+                 " packs of ", shape.of_pack(),
+                 shape.apart > 1 ? " columns, apart from each other," : " neighbours",
+                 " of the result; each finds ",
                  shape.is_ordered ? "where its own begin among " : "its own among ",
                  shape.updates, " updates",
                  shape.is_ordered ? " that are in the order of their places" : "");

@@ -9,6 +9,10 @@
 //
 //   sum = base;  for its target's updates: sum += d[j];  y = sum
 //
+// Where columns begin anywhere, 127 of f16 for a target, a thread has some that are apart instead, 0, 32, 64 and 96, and
+// the next thread 1, 33, 65 and 97: what is done for an update, whatever its column, is done once for four of them. It goes
+// over as many where the last would be beyond the end, but stores no such.
+//
 // in chunks of 1024 updates where there are more and their order shows: sum += part, part += d[j]. Several updates are
 // asked for before the first is added.
 #include <algorithm>
@@ -32,33 +36,66 @@ bool in_chunks(const RunTile& r) {
 struct Sums {
   RunTile& r;
   // Updates that are asked for at once: a thread has seven predicates, and a pack four registers.
-  const int64_t ahead = r.shape.vector > 4 ? 3 : 5;
-  const int sum = r.own("sum", r.dtype, r.shape.vector);
-  const int next = r.own("next", r.dtype, ahead* r.shape.vector);
-  const int part = in_chunks(r) ? r.own("part", r.dtype, r.shape.vector) : -1;
+  const int64_t size = r.shape.of_pack(), ahead = size > 4 ? 3 : 5;
+  const int sum = r.own("sum", r.dtype, size);
+  const int next = r.own("next", r.dtype, ahead* size);
+  const int part = in_chunks(r) ? r.own("part", r.dtype, size) : -1;
   const int chunk = in_chunks(r) ? r.own("chunk", DType::i32) : -1;
+
+  Expr element() const { return size == 1 ? Expr(0) : Expr::index("v", size); }
+};
+
+// A pack: where its neighbours begin, or the first of those that are apart.
+struct Pack {
+  At at;
+  Expr first;
 };
 
 // --- one pack --------------------------------------------------------------------------------
 
 Body over_pack(const Sums& s, Body each) {
-  if (s.r.shape.vector == 1) return each;
-  return {for_each("v", s.r.shape.vector, true, std::move(each))};
+  if (s.size == 1) return each;
+  return {for_each("v", s.size, true, std::move(each))};
+}
+
+// The column that v is, of those that are apart.
+Expr column_of(const Sums& s, const Pack& pack) {
+  return pack.first + s.element() * s.r.shape.packs;
+}
+
+std::vector<int> row_axes_of(const Sums& s) {
+  std::vector<int> axes = s.r.p.outer;
+  axes.push_back(s.r.p.kernel.rows - 1);
+  return axes;
 }
 
 // A point alone has its place named already.
-Body over_points(const Sums& s, const At& at, Body each) {
-  return s.r.shape.vector == 1 ? each : tiny_compile::over_points(s.r.p, at, std::move(each));
+Body over_points(const Sums& s, const Pack& pack, Body each) {
+  if (s.size == 1) return each;
+  if (s.r.shape.apart == 1) return tiny_compile::over_points(s.r.p, pack.at, std::move(each));
+  const int64_t columns = s.r.shape.columns;
+  Body body = unpack(s.r.p.kernel, row_axes_of(s), min(column_of(s, pack), columns - 1), {});
+  append(body, std::move(each));
+  return {for_each("v", s.size, true, std::move(body))};
+}
+
+// For those that there are.
+Body over_own_points(const Sums& s, const Pack& pack, Body each) {
+  const int64_t columns = s.r.shape.columns;
+  if (s.r.shape.apart > 1 && columns % s.r.shape.apart != 0)
+    each = {if_less(column_of(s, pack), columns, std::move(each))};
+  return over_points(s, pack, std::move(each));
 }
 
 // array[place of v] = the step's value, for each element of the pack.
 Body evaluate(const Sums& s, PointScope scope, const Step& step, int array, const Expr& place,
-              const At& at) {
-  Body body = define_over(s.r.p, scope, needed(s.r.p, scope, {step.value}), ~last_row(s.r.p));
-  append(body, load_packs(s.r.p, scope, needed(s.r.p, scope, {step.value}), at));
+              const Pack& pack) {
+  const uint64_t known = s.r.shape.apart > 1 ? ~all_rows(s.r.p) : ~last_row(s.r.p);
+  Body body = define_over(s.r.p, scope, needed(s.r.p, scope, {step.value}), known);
+  append(body, load_packs(s.r.p, scope, needed(s.r.p, scope, {step.value}), pack.at));
   Body each = define_over(s.r.p, scope, needed(s.r.p, scope, {step.value}), ~uint64_t{0});
-  each.push_back(set(array, place + element(s.r.p), s.r.p.ids[step.value]));
-  append(body, over_points(s, at, std::move(each)));
+  each.push_back(set(array, place + s.element(), s.r.p.ids[step.value]));
+  append(body, over_points(s, pack, std::move(each)));
   return body;
 }
 
@@ -68,18 +105,18 @@ int nothing_yet(const Sums& s) {
 
 // --- what a pack begins with -----------------------------------------------------------------
 
-Body begin_pack(const Sums& s, const At& pack) {
+Body begin_pack(const Sums& s, const Pack& pack) {
   Body body = evaluate(s, nothing(s.r.p), s.r.base, in_chunks(s.r) ? s.part : s.sum, 0, pack);
-  if (in_chunks(s.r)) append(body, over_pack(s, {set(s.sum, element(s.r.p), nothing_yet(s))}));
+  if (in_chunks(s.r)) append(body, over_pack(s, {set(s.sum, s.element(), nothing_yet(s))}));
   return body;
 }
 
 // From what the lists before have given.
-Body go_on(const Sums& s, const At& pack) {
+Body go_on(const Sums& s, const Pack& pack) {
   Body each;
   const int sum = load_from(s.r.p.tile, each, s.r.base.buffer, s.r.dtype, s.r.base.index);
-  each.push_back(set(s.sum, element(s.r.p), sum));
-  if (in_chunks(s.r)) each.push_back(set(s.part, element(s.r.p), nothing_yet(s)));
+  each.push_back(set(s.sum, s.element(), sum));
+  if (in_chunks(s.r)) each.push_back(set(s.part, s.element(), nothing_yet(s)));
   return over_points(s, pack, std::move(each));
 }
 
@@ -91,7 +128,7 @@ int combined(const Sums& s, Body& body, int a, int b) {
 
 // sum[v] = sum[v] and part[v], whose next chunk begins with nothing.
 Body end_chunk(const Sums& s) {
-  const Expr v = element(s.r.p);
+  const Expr v = s.element();
   Body body;
   const int sum = s.r.read(body, s.sum, v), part = s.r.read(body, s.part, v);
   body.push_back(set(s.sum, v, combined(s, body, sum, part)));
@@ -105,7 +142,7 @@ Expr listed(const Sums& s, Body& body, const Expr& n) {
   return s.r.chosen(body, "u", s.r.shape.updates, s.r.read(body, s.r.sorted, n));
 }
 
-Body add_updates(const Sums& s, const Expr& begin, const Expr& end, const At& pack) {
+Body add_updates(const Sums& s, const Expr& begin, const Expr& end, const Pack& pack) {
   RunTile& r = s.r;
   const int64_t groups = ceil_divide(r.shape.updates, s.ahead);
   const Expr g = r.index("g", groups), k = r.index("k", s.ahead), n = begin + g * s.ahead + k;
@@ -114,7 +151,7 @@ Body add_updates(const Sums& s, const Expr& begin, const Expr& end, const At& pa
   Body ask_for, add;
   const Expr at = r.name(ask_for, "n", most, min(n, most - 1)), update = listed(s, ask_for, at);
   append(ask_for, unpack(r.p.kernel, r.scatter.inner, update, {}));
-  append(ask_for, evaluate(s, nothing(r.p), r.scatter, s.next, k * r.shape.vector, pack));
+  append(ask_for, evaluate(s, nothing(r.p), r.scatter, s.next, k * s.size, pack));
   if (in_chunks(r)) {
     Body other = end_chunk(s);
     const Expr which = listed(s, add, r.name(add, "n", most, min(n, most - 1)));
@@ -123,9 +160,9 @@ Body add_updates(const Sums& s, const Expr& begin, const Expr& end, const At& pa
     add.push_back(if_true(r.ask(add, Op::ne, here, r.read(add, s.chunk)), std::move(other)));
   }
   const int to = in_chunks(r) ? s.part : s.sum;
-  const Expr v = element(r.p);
+  const Expr v = s.element();
   Body one;
-  const int so_far = r.read(one, to, v), next = r.read(one, s.next, k * r.shape.vector + v);
+  const int so_far = r.read(one, to, v), next = r.read(one, s.next, k * s.size + v);
   one.push_back(set(to, v, combined(s, one, so_far, next)));
   append(add, over_pack(s, std::move(one)));
   const auto each = [&](Body body) {
@@ -142,24 +179,38 @@ Body add_updates(const Sums& s, const Expr& begin, const Expr& end, const At& pa
 
 // --- its result ------------------------------------------------------------------------------
 
-Body store_pack(const Sums& s, const At& pack) {
+Body store_pack(const Sums& s, const Pack& pack) {
   if (is_wide(s.r.p, s.r.base.index, s.r.base.buffer))
-    return {store_vector(s.r.base.buffer, at_start(s.r.p, s.r.base.index, pack), s.sum, 0,
+    return {store_vector(s.r.base.buffer, at_start(s.r.p, s.r.base.index, pack.at), s.sum, 0,
                          s.r.shape.vector)};
   Body each;
-  const int sum = s.r.read(each, s.sum, element(s.r.p));
+  const int sum = s.r.read(each, s.sum, s.element());
   each.push_back(store(s.r.base.buffer, s.r.base.index, sum));
-  return over_points(s, pack, std::move(each));
+  return over_own_points(s, pack, std::move(each));
 }
 
-Body store_again(const Sums& s, const At& pack) {
+Body store_again(const Sums& s, const Pack& pack) {
   Body each;
-  const int sum = s.r.read(each, s.sum, element(s.r.p));
+  const int sum = s.r.read(each, s.sum, s.element());
   each.push_back(update_at(Op::scatter, s.r.base.buffer, s.r.base.index, sum));
-  return over_points(s, pack, std::move(each));
+  return over_own_points(s, pack, std::move(each));
 }
 
 // --- the packs of a run ----------------------------------------------------------------------
+
+// By its number in the target.
+Pack named_pack(const Sums& s, Body& body, const Expr& number) {
+  RunTile& r = s.r;
+  if (r.shape.apart > 1) return {{}, number};
+  const Axis& axis = last(r.p);
+  Pack pack;
+  pack.at.column =
+      r.name(body, "start", axis.extent, mod(number * r.shape.vector, axis.extent));
+  append(body,
+         unpack(r.p.kernel, r.p.outer, floor_div(number * r.shape.vector, axis.extent), {}));
+  if (s.size == 1) body.push_back(let(axis.name, axis.extent, pack.at.column));
+  return pack;
+}
 
 Body own_pack(const Sums& s, const Expr& number) {
   RunTile& r = s.r;
@@ -169,16 +220,9 @@ Body own_pack(const Sums& s, const Expr& number) {
              t = r.name(body, "t", r.most, min(max(target - r.lowest, 0), r.most - 1)),
              begin = r.chosen(body, "begin", r.shape.updates + 1, r.read(body, r.begins, t)),
              end = r.chosen(body, "end", r.shape.updates + 1, r.read(body, r.begins, t + 1));
-  const Expr start = r.name(body, "start", last(r.p).extent,
-                            mod(mod(point, r.shape.packs) * r.shape.vector, last(r.p).extent));
-  append(body,
-         unpack(r.p.kernel, r.p.outer,
-                floor_div(mod(point, r.shape.packs) * r.shape.vector, last(r.p).extent), {}));
   if (!r.base.inner.empty())
     body.push_back(let(r.p.kernel.axes[r.base.inner[0]].name, r.shape.targets, target));
-  if (r.shape.vector == 1) body.push_back(let(last(r.p).name, last(r.p).extent, start));
-  At pack;
-  pack.column = start;
+  const Pack pack = named_pack(s, body, mod(point, r.shape.packs));
   if (r.again < 0) {
     append(body, begin_pack(s, pack));
     append(body, add_updates(s, begin, end, pack));
