@@ -27,6 +27,8 @@ constexpr int64_t kMostCut = 768;    // halves of a chunk that is not whole; mor
 constexpr int64_t kBusyWarps = 8;    // that a multiprocessor has at least,
 constexpr int64_t kManyTurns = 4;    // and so many times as many, where columns are many
 constexpr int64_t kFewElements = 4;  // of a column, which is over before others begin
+constexpr int64_t kTurns = 2;        // in which columns are read again, at least,
+constexpr int64_t kBlocks = 2;       // by so many blocks of each multiprocessor
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
@@ -111,6 +113,27 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
   return d;
 }
 
+// Halves of which nothing is written but what becomes of a column are read again in turns, from a cache, in pieces of
+// 64 bytes: held, they would come in pieces of 32. (H200, ms: sums and the least of 576 of bf16[..,32768] .0293, .0172,
+// of 192 of [3526,192,256] .1608, .1378; two sums of 1024 of two [256,1024,576] .2605, .2091; mean, least and largest
+// of 2048 of [7,2048,14336] .1952, .1630. Draws that nothing was fitted to: .1874, .1236; .0199, .0134; by fewer blocks
+// .0167, .0187.)
+std::optional<Deal> read_again_in_turns(const Machine& machine, const Outline& columns,
+                                        const Along& rows) {
+  if (rows.bytes != 2 || rows.vector == 1 || columns.writes || columns.exponentials ||
+      columns.longest <= kShortColumn)
+    return {};
+  const int64_t padded = power_of_two_from(columns.longest);
+  Deal d;
+  d.row_vector = 2;
+  d.row_lanes = kLanes / 2;
+  d.registers = padded > 2 * kShortColumn ? kHeld : kHeld / 2;
+  d.warps = std::min(padded / (d.registers * d.lanes() * kTurns),
+                     padded > kChunk ? kBlockHeldWarps : kHeldWarps);
+  const int64_t blocks = columns.rows / (d.row_lanes * d.row_vector);
+  return blocks < kBlocks * machine.multiprocessors ? std::nullopt : std::optional(d);
+}
+
 // All of a column in registers: about `elements` of it in each thread, and, where that takes more
 // threads than one, `lanes` columns a warp.
 Deal held_deal(const Outline& columns, int64_t row_vector, int64_t elements, int64_t lanes) {
@@ -147,7 +170,9 @@ Deal in_half_the_warps(const Machine& machine, const Outline& columns, const Alo
                        Deal d) {
   const bool is_half = rows.bytes == 2,
              has_room = 2 * d.registers * d.row_vector * columns.words <= kHeldWords;
-  if (!is_half || !has_room || d.warps != kBlockHeldWarps || d.cluster > 1) return d;
+  if (!is_half || !has_room || d.warps != kBlockHeldWarps || d.cluster > 1 ||
+      columns.exponentials)
+    return d;
   d.warps /= 2;
   d.registers *= 2;
   d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
@@ -177,7 +202,8 @@ int64_t block_warps(const Along& rows) {
 // f32[4,1000,4096] .053 .047 .057, of [4,1000,3073] .067 .060 .053; standardise .075 .072 .062, .078 .068 .061;
 // over 100, 200, 500 and 1500 of 3073 by 16 (1500: eight) .043 .053 .059 .118, by 32 .040 .044 .048 .090; over 500 of
 // bf16 .071 and .054.) A chunk of halves that is not whole has no pairs either: of 1000 of [8,1000,4096], by 16 warps, .098,
-// one by one by eight .069.
+// one by one by eight .069. Exponentials of halves are added up by as many warps: logsumexp over 1024 of bf16[11,1024,8192]
+// by eight, told their registers, .175, by 16 .137.
 Deal hold_by_elements(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
@@ -203,8 +229,10 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
   const int64_t taken = registers_of(columns, more), block = block_warps(rows);
+  const bool adds_exponentials = rows.bytes == 2 && columns.exponentials;
   if (some.warps <= kHeldWarps ||
-      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
+      (some.warps <= kBlockHeldWarps &&
+       (!fills(more) || taken > kMostCutToFull || adds_exponentials)))
     return in_blocks_of(block, in_clusters(machine, columns, some));
   if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
       4 * kHeld * columns.longest / padded <= kMostInTurn)
@@ -222,6 +250,7 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
 }  // namespace
 
 Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
+  if (const auto again = read_again_in_turns(machine, columns, rows)) return *again;
   Deal d = in_pairs(machine, columns, rows, hold_by_elements(machine, columns, rows));
   d = in_half_the_warps(machine, columns, rows, d);
   return d.resident > 0 ? d : with_its_registers(machine, columns, d);

@@ -37,7 +37,8 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kAccess = 16;      // bytes
+constexpr int64_t kAccess = 16;  // bytes
+constexpr int64_t kHalvesOfAccess = 8;
 constexpr int64_t kSector = 32;      // bytes side by side that a warp reads of long ones
 constexpr int64_t kHeld = 32;        // elements of a thread, of a row that is held
 constexpr int64_t kHeldOdd = 8;      // at least, where accesses are of one element; 4 of few
@@ -57,15 +58,29 @@ constexpr double kFar = 16;              // lines of an access: elements lie apa
 constexpr double kNear =
     8;  // lines of an access; short rows further apart are staged by others
 constexpr int64_t kFewTurns = 4;       // of a block that shares a row
+constexpr int64_t kLongPlaces = 32;    // chunks, of which any number of warps goes on for long
 constexpr int64_t kFewChunks = 3;      // of a row that is read once: by four warps
 constexpr int64_t kHeldChunks = 32;    // of a block's rows, each of 32 registers a thread
 constexpr int64_t kFolded = 4;         // registers for each element of a row that a block folds
 constexpr int64_t kFoldingBlocks = 4;  // of a multiprocessor, at most
-constexpr int64_t kMostOdd = 128;      // of a row that lies oddly and is short
+constexpr int64_t kMostOdd = 128;      // of a row that lies oddly and is short,
+constexpr int64_t kMostOddHalves = 64;  // or of halves
 
 // Of all rows.
 int64_t threads_of(const Outline& shape, const Deal& d) {
   return shape.rows * d.lanes() * d.warps * d.cluster;
+}
+
+// Eight halves an access would leave more lanes idle at the end of a row than four: of 384, 128 of 512. (H200, ms:
+// softmax's gradient over 320 .0262, .0219; normalize over 576 .0053, .0045; rms_norm's gradient over 384 .0095, .0088; seven draws that nothing was fitted to: .824 to 1.)
+Deal in_short_accesses(const Outline& shape, Deal d) {
+  const auto covered = [&](int64_t vector) {
+    const int64_t at_a_time = vector * d.lanes() * d.warps;
+    return ceil_divide(shape.longest, at_a_time) * at_a_time;
+  };
+  if (d.vector == kHalvesOfAccess && 8 * covered(d.vector / 2) < 7 * covered(d.vector))
+    d.vector /= 2, d.registers *= 2;
+  return d;
 }
 
 // Rows in registers, by as few lanes as can and keep the machine busy. But where each element is
@@ -77,7 +92,10 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
                bool beside = false) {
   const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
                 some = (shape.words > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.words);
-  const int64_t least_odd = padded <= kLanes ? kHeldOdd / 2 : kHeldOdd;
+  const bool are_halves = loops.bytes == 2;
+  const int64_t most_odd = are_halves ? kMostOddHalves : kMostOdd,
+                least_odd = padded <= kLanes || (are_halves && padded > most_odd) ? kHeldOdd / 2
+                                                                                  : kHeldOdd;
   const bool is_apart =
       !beside && loops.vector > 1 && shape.longest * loops.bytes >= 2 * kSector;
   const int64_t least = is_apart ? std::min(padded, kSideBySide) / loops.vector : 1;
@@ -91,7 +109,7 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
     d.registers = padded / (d.vector * lanes * d.warps);
     return in_blocks_of(kRowWarps, d);
   };
-  const int64_t odd_lanes = padded > kMostOdd && !shape.costly ? kLanes : kOddLanes;
+  const int64_t odd_lanes = padded > most_odd && !shape.costly ? kLanes : kOddLanes;
   int64_t held = loops.vector == 1 && shape.writes
                      ? std::clamp(padded / odd_lanes, least_odd, std::max(kHeldOdd, some))
                      : std::max(loops.vector, some);
@@ -99,7 +117,7 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
   while (held > loops.vector && of_each(held / 2).warps == 1 &&
          threads_of(shape, d) < threads_to_fill(machine))
     d = of_each(held /= 2);
-  return d;
+  return in_short_accesses(shape, d);
 }
 
 // Threads that have no more than a few elements each end sooner than others start: each has several rows.
@@ -131,6 +149,18 @@ bool has_odd_chunks(const Outline& shape) {
   return chunks > kFewChunks && chunks <= kMostRead && power_of_two_from(chunks) != chunks;
 }
 
+// Places of long rows by half as many warps, each of which goes on for longer before they meet, in blocks of a row. (H200, ms: argmax of
+// f32[1024,32064] .0430, .0408, [2048,21841] .0566, .0512, [1357,14336] .0269, .0250, [1024,10000] .0139, .0119; draws that nothing was fitted to: .0191, .0167; .0402, .0354;
+// .0245, .0235.)
+Deal by_fewer(const Machine& machine, const Outline& shape, Deal d) {
+  if (d.warps < kBlockWarps || d.warps % 2 != 0 || shape.longest > kLongPlaces * kChunk ||
+      threads_of(shape, d) < many_threads(machine) / 2)
+    return in_blocks_of(kBlockWarps, d);
+  d.warps /= 2;
+  if (has_odd_chunks(shape)) d.registers *= 2;
+  return d;
+}
+
 // Long ones that are read once: a warp has chunks; of few rows, blocks of a cluster have parts. `far`:
 // elements lie apart, and each is a sector of memory, so that fewer threads keep it busy; and the fewer
 // rows are read at a time, the more of their sectors are still there for the next row.
@@ -152,7 +182,8 @@ Deal read_rows(const Machine& machine, const Outline& shape, const Along& loops,
   };
   while (2 * d.cluster <= most && wants_more()) d.cluster *= 2;
   if (d.cluster == 1 && has_odd_chunks(shape)) d.warps = ceil_divide(shape.longest, kChunk);
-  return in_blocks_of(kBlockWarps, d);
+  return d.cluster == 1 && shape.places ? by_fewer(machine, shape, d)
+                                        : in_blocks_of(kBlockWarps, d);
 }
 
 // Those of two chunks, the last of which is short: a warp has all of a row, and waits for nobody. (Softmax

@@ -41,7 +41,7 @@ int64_t lanes_of_pieces(const Along& rows) {
 }
 
 // More threads share a column while there are far fewer than `many` in all; then fewer neighbouring columns go to a
-// warp. A thread has two short ones.
+// warp. A thread has two short ones. Whatever four warps have all of, blocks are of four.
 Deal share_columns(const Machine& machine, const Outline& columns, const Along& rows,
                    int64_t many, Deal d) {
   const int64_t padded = power_of_two_from(columns.longest);
