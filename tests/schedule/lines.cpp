@@ -8,7 +8,6 @@
 //
 // A line of the list is `file | kernel | schedule`; one without a schedule stands for the file as it is, and comes first.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -91,20 +90,11 @@ void print_neighbours(const std::string& file) {
 
 // --- how long each takes ---
 
-double now() {  // milliseconds
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::milli>(time).count();
+double milliseconds_of(const Built& built, const std::vector<Tensor>& inputs, int calls) {
+  return 1e3 * seconds_of(built, inputs, calls);
 }
 
-double time_of(const Built& built, const std::vector<Tensor>& inputs, Device device,
-               int calls) {
-  const double start = now();
-  for (int n = 0; n < calls; n++) built.run(inputs);
-  synchronize(device);
-  return (now() - start) / calls;
-}
-
-// Row-major; inputs that lie otherwise are copied so.
+// Row-major: inputs that lie otherwise are refused.
 std::vector<Tensor> inputs_of(const Program& program, Device device) {
   std::vector<Type> types;
   for (const Buffer& buffer : program.buffers) {
@@ -144,9 +134,9 @@ void measure(const std::vector<const Line*>& lines) {
   }
   for (int turn = 0; turn < kTurns; turn++) {
     for (Timed& one : running) {
-      const double once = time_of(one.built, inputs, device, 2);
+      const double once = milliseconds_of(one.built, inputs, 2);
       const int calls = std::clamp(static_cast<int>(kBatch / once), 2, kMostCalls);
-      const double time = time_of(one.built, inputs, device, calls);
+      const double time = milliseconds_of(one.built, inputs, calls);
       one.least = turn == 0 ? time : std::min(one.least, time);
     }
   }

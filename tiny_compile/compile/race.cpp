@@ -31,15 +31,6 @@ Device device_of(std::span<const Tensor> tensors) {
   return cpu;
 }
 
-// Of a call, the mean over so many.
-double seconds_of(const Built& built, std::span<const Tensor> inputs, int calls) {
-  const Device device = device_of(inputs);
-  const double start = now();
-  for (int n = 0; n < calls; n++) built.run(inputs);
-  synchronize(device);
-  return (now() - start) / calls;
-}
-
 bool is_right(const Racer& racer, const std::vector<Tensor>& got,
               const std::vector<Tensor>& wanted) {
   for (size_t k = 0; k < wanted.size(); k++) {
@@ -111,6 +102,14 @@ Tensor filled(const Type& type) {
 }
 
 }  // namespace
+
+double seconds_of(const Built& built, std::span<const Tensor> inputs, int calls) {
+  const Device device = device_of(inputs);
+  const double start = now();
+  for (int n = 0; n < calls; n++) built.run(inputs);
+  synchronize(device);
+  return (now() - start) / calls;
+}
 
 double distance(const Tensor& a, const Tensor& b) {
   double far = 0, norm = 0;

@@ -27,6 +27,9 @@ struct Race {
 // behind it is not known.
 inline constexpr double kClose = 0.02;
 
+// Of a call, the mean over so many, one after the other.
+double seconds_of(const Built& built, std::span<const Tensor> inputs, int calls);
+
 // Results must have the bits of `wanted`, or lie within the racer's tolerance of it. Number 0 is the one
 // to beat, unless it is disproved: what is not 2 % faster has not won. Takes `seconds` about.
 // Throws what number 0 throws.

@@ -82,17 +82,21 @@ int in_shape_of(Graph& out, int id, const Node& node) {
 
 Graph merge_equal(const Graph& all) {
   const Graph merged = cse(all);  // one x, though it is cast twice
-  const auto is_sum_exp = [](const Node& node) { return node.op == Op::sum_exp; };
-  if (std::none_of(merged.nodes.begin(), merged.nodes.end(), is_sum_exp)) return merged;
+  const auto is_asked = [](const Node& node) {
+    return node.op == Op::sum_exp && !is_again(node);
+  };
+  if (std::none_of(merged.nodes.begin(), merged.nodes.end(), is_asked)) return merged;
   const Graph graph = dce(merged);
+  std::vector<int> sums;
+  for (const Node& node : graph.nodes)
+    sums.push_back(is_asked(node) ? same_sum(graph, node) : -1);
+  if (std::all_of(sums.begin(), sums.end(), [](int sum) { return sum < 0; })) return merged;
   Graph out;
   out.name = graph.name;
   std::vector<int> ids(graph.nodes.size(), -1);
   for (int id = 0; id < graph.size(); id++) {
-    const bool is_asked = is_sum_exp(graph[id]) && !is_again(graph[id]);
-    const int sum = is_asked ? same_sum(graph, graph[id]) : -1;
-    ids[id] = sum >= 0 ? in_shape_of(out, copy_of(graph, sum, out, ids), graph[id])
-                       : copy_of(graph, id, out, ids);
+    ids[id] = sums[id] >= 0 ? in_shape_of(out, copy_of(graph, sums[id], out, ids), graph[id])
+                            : copy_of(graph, id, out, ids);
   }
   for (const int output : graph.outputs) out.outputs.push_back(ids[output]);
   return cse(out);  // what both sums went into is equal now
