@@ -63,6 +63,8 @@ TEST_CASE("ordered updates of rows: in packs, ragged, more columns than threads"
   check_ordered(rows_added, {randn({1100, 8}).to(bfloat16), places(kMany, 1100),
                              randn({kMany, 8}).to(bfloat16)});
   check_ordered(rows_added, {randn({200, 5}), places(kMany, 200), randn({kMany, 5})});
+  check_ordered(rows_added, {randn({60, 35}).to(float16), places(kMany, 60),
+                             randn({kMany, 35}).to(float16)});  // two columns a thread
   check_ordered(
       [](In i) {
         return Out{scatter_add(i[0], 1, expand(i[1], {2, kMany}), i[2])};
@@ -121,4 +123,6 @@ TEST_CASE("an order that is not the sort of the places is refused", "[scatter][o
                     ContainsSubstring("goes by an order that no sort has made"));
   CHECK_THROWS_WITH(parse_program(with(" in 16384 from", " in 8192 from")),
                     ContainsSubstring("not seen to be"));
+  CHECK_THROWS_WITH(parse_program(with("p4_scatter_add_3: i64", "p4_scatter_add_3: u64")),
+                    ContainsSubstring("goes by the words of a sort, not by its places"));
 }

@@ -159,18 +159,43 @@ TEST_CASE("a thread has several columns of those that begin anywhere",
     const Tensor index = expand(i[1].unsqueeze(1), {i[1].size(0), i[0].size(1)});
     return Out{scatter_add(i[0], 0, index, i[2])};
   };
-  for (int64_t columns : {31, 33, 67}) {
-    const std::vector<Tensor> inputs = {values({40, columns}, float16), places({1200}, 40, 7),
-                                        values({1200, columns}, float16)};
-    for (const auto& [each, apart] : {std::pair{1, 1}, {2, 2}, {4, columns > 64 ? 4 : 2}}) {
-      CAPTURE(columns, each);
+  for (const DType type : {float16, int32}) {
+    for (const auto& [columns, each, apart] :
+         {std::tuple{31, 1, 1}, {33, 1, 1}, {33, 2, 2}, {67, 2, 2}, {67, 4, 4}}) {
+      CAPTURE(str(type), columns, each);
+      const std::vector<Tensor> inputs = {values({40, columns}, type), places({1200}, 40, 7),
+                                          values({1200, columns}, type)};
       const Staged all =
           check(into_rows, inputs, scheduled({.each = each, .run = 300, .resident = 1}));
       const RunShape shape(all.program, all.program.kernels.back());
-      CHECK(shape.of_pack() == (columns < 32 ? 1 : apart));
-      CHECK(shape.points() == 40 * ((columns + shape.apart - 1) / shape.apart));
+      CHECK(shape.apart == apart);
+      CHECK(shape.points() == 40 * ((columns + apart - 1) / apart));
     }
   }
+  // More updates than one list holds: later lists go on from what the first has stored.
+  check(into_rows,
+        {values({300, 67}, float32), places({2500}, 300, 2), values({2500, 67}, float32)},
+        scheduled({.each = 4, .run = 1024}));
+}
+
+TEST_CASE("a thread has no more columns apart than leave threads side by side",
+          "[loops][scatter][refused]") {
+  const auto why = [](int64_t columns, int each) {
+    const auto into_rows = [](In i) {
+      const Tensor index = expand(i[1].unsqueeze(1), {i[1].size(0), i[0].size(1)});
+      return Out{scatter_add(i[0], 0, index, i[2])};
+    };
+    const std::vector<Tensor> inputs = {zeros({40, columns}), places({1200}, 40),
+                                        zeros({1200, columns})};
+    const Graph graph = trace(into_rows, inputs, "f").graph;
+    Program program = run_pipeline(default_pipeline(), graph, true, Target::Cuda).program;
+    program.kernels[0].schedule = Schedule{.strategy = Strategy::Rows, .each = each, .run = 64};
+    return why_illegal(program, program.kernels[0]);
+  };
+  CHECK(why(33, 2).empty());
+  CHECK(why(67, 4).empty());
+  CHECK_THAT(why(31, 2), ContainsSubstring("each=2: a pack has at most 1 point"));
+  CHECK_THAT(why(33, 8), ContainsSubstring("each=8: a pack has at most 2 points"));
 }
 
 TEST_CASE("columns of two axes are apart", "[tile][threads][scatter]") {

@@ -6,6 +6,7 @@
 #include "tests/tile/cpp_tiles.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/sort_rules.h"
+#include "tiny_compile/loops/sorted_words.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/policy.h"
@@ -464,15 +465,24 @@ TEST_CASE("a merge is verified to merge the same sort in runs half as long", "[l
 }
 
 // Nine of x in runs of four, whose words go out, and pairs of runs.
-std::string words_text(const std::string& dtype, const std::string& words, const char* op) {
-  return str("program f on cuda { input x: ", dtype, "[9]\n output p: ", words,
-             "[9]\n output q: ", words, "[9]\n output y: i64[9]\n",
-             "kernel runs rows() { sort p[j0] for (j0: 9) = ", op, " load x[j0] in 4 }\n",
-             "kernel pairs rows() { sort q[j0] for (j0: 9) = ", op,
-             " load x[j0] in 8 from load p[j0] }\n",
-             "kernel all rows() { sort y[j0] for (j0: 9) = ", op,
-             " load x[j0] in 16 from load q[j0] }\n",
-             "launch runs launch pairs launch all return p, q, y }");
+std::string words_text(const std::string& dtype, const std::string& p, const std::string& q,
+                       const std::string& op) {
+  const auto kernel = [&](const char* name, const char* to, const char* rest) {
+    return str("  kernel ", name, " rows() {\n    sort ", to, "[j0] for (j0: 9) = ", op,
+               " load x[j0] in ", rest, "\n  }\n");
+  };
+  return str("program f on cuda {\n  input x: ", dtype, "[9]\n  output p: ", p,
+             "[9]\n  output q: ", q, "[9]\n  output y: i64[9]\n", kernel("runs", "p", "4"),
+             kernel("pairs", "q", "8 from load p[j0]"),
+             kernel("all", "y", "16 from load q[j0]"),
+             "  launch runs\n  launch pairs\n  launch all\n  return p, q, y\n}\n");
+}
+
+// One kernel that does this; y of u64.
+std::string one_sort(const char* target, const char* sort) {
+  return str("program f", target, " {\n  input x: f32[9]\n  output y: u64[9]\n",
+             "  kernel all rows() {\n    sort y[j0] for (j0: 9) = ", sort,
+             "\n  }\n  launch all\n  return y\n}\n");
 }
 
 TEST_CASE("a merge takes words of keys and places", "[tile][threads][sort]") {
@@ -488,7 +498,7 @@ TEST_CASE("a merge takes words of keys and places", "[tile][threads][sort]") {
     for (const char* op : {"argsort", "argsort_descending"}) {
       CAPTURE(str(type), op);
       const std::vector<Tensor> inputs = {ties({9}, type)};
-      const Program program = parse_program(words_text(str(type), words, op));
+      const Program program = parse_program(words_text(str(type), words, words, op));
       CHECK(parse_program(print(program)) == program);
       const Tiles tiles = lower_to_tiles(program);
       const std::vector<Tensor> want = interpret(program, inputs);
@@ -500,7 +510,7 @@ TEST_CASE("a merge takes words of keys and places", "[tile][threads][sort]") {
 }
 
 TEST_CASE("a word is a key's bits in order and its place", "[loops][sort]") {
-  const Program program = parse_program(words_text("f32", "u64", "argsort"));
+  const Program program = parse_program(words_text("f32", "u64", "u64", "argsort"));
   const Tensor x = tensor({3.0, -1.5, 0.0, -0.0, std::nan(""), 1.0, 1.0, 1.0, 1.0}).to(float32);
   const Tensor words = interpret(program, std::vector<Tensor>{x})[0];
   const uint64_t want[] = {0x403fffff00000001, 0x8000000000000002, 0x8000000000000003,
@@ -510,20 +520,21 @@ TEST_CASE("a word is a key's bits in order and its place", "[loops][sort]") {
 }
 
 TEST_CASE("words are of the sort that stores them", "[loops][sort][refused]") {
-  CHECK_THROWS_WITH(parse_program(words_text("f32", "u32", "argsort")),
-                    ContainsSubstring("stores another dtype than its buffer's"));
-  CHECK_THROWS_WITH(parse_program(words_text("i64", "u64", "argsort")),
-                    ContainsSubstring("stores another dtype than its buffer's"));
-  CHECK_THROWS_WITH(parse_program(R"(program f { input x: f32[9]
-    output y: u64[9]
-    kernel all rows() { sort y[j0] for (j0: 9) = argsort load x[j0] in 4 }
-    launch all return y })"),
-                    ContainsSubstring("stores words, which only blocks of a GPU do"));
-  CHECK_THROWS_WITH(parse_program(R"(program f on cuda { input x: f32[9]
-    output y: u64[9]
-    kernel all rows() { sort y[j0] for (j0: 9) = argsort load x[j0] }
-    launch all return y })"),
-                    ContainsSubstring("stores words, which only blocks of a GPU do"));
+  const auto check = [](const std::string& text, const char* why) {
+    CHECK_THROWS_WITH(parse_program(text), ContainsSubstring(why));
+  };
+  const char *other = "stores another dtype than its buffer's",
+             *alone = "stores words, which only blocks of a GPU do";
+  check(words_text("f32", "u32", "u32", "argsort"), other);
+  check(words_text("i64", "u64", "u64", "argsort"), other);
+  check(one_sort("", "argsort load x[j0] in 4"), alone);
+  check(one_sort(" on cuda", "argsort load x[j0]"), alone);
+  Program program = parse_program(words_text("f32", "u64", "u64", "argsort"));
+  for (Scalar& scalar : program.kernels[1].scalars)
+    if (scalar.dtype == DType::u64) scalar.dtype = DType::u32;
+  program.buffers[program.kernels[0].steps[0].buffer].type.dtype = DType::u32;
+  program.kernels[0].steps[0].dtype = DType::u32;
+  CHECK_THROWS_AS(verify(program), Error);
 }
 
 TEST_CASE("a sort is alone in its kernel", "[loops][sort]") {

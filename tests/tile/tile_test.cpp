@@ -661,8 +661,7 @@ TEST_CASE("halves go to threads by how long their rows and columns are", "[tile]
   CHECK(chosen({8, 1000, 4096}, 1) ==  // single ones of a chunk that is not whole
         "layouts rows grid · lane 16 loop register 64 · warp 8 · lane 2 from 16");
   CHECK(chosen({8, 1024, 4096}, 1) ==
-        "layouts rows grid · lane 8 · vector 2 loop register 32 · warp 8 · lane 4 from 8 "
-        "resident=3");
+        "layouts rows grid · lane 8 · vector 2 loop register 32 · warp 8 · lane 4 from 8");
 }
 
 TEST_CASE("random layouts keep the bits of random graphs", "[tile][fuzz]") {

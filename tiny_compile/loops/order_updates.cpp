@@ -112,6 +112,7 @@ std::string why_wrong_order(const Program& program, const Kernel& kernel, int nu
                      same_for_rows(kernel, step.rhs);
   const Kernel* sort = whole ? sorter_of(program, order.buffer) : nullptr;
   if (!sort) return "goes by an order that no sort has made";
+  if (order.dtype != DType::i64) return "goes by the words of a sort, not by its places";
   const Expr& run = sort->steps[0].limit;
   const bool is_whole = run.is_constant(0) || (sort->axes[0].extent - run).bounds().high <= 0;
   return is_whole && essence_of_sort(*sort) == essence_of_sort(sort_of(kernel, step, -1))

@@ -24,7 +24,7 @@ constexpr int64_t kFewUpdates = 1024;               // of a row: no block is wan
 constexpr int64_t kMostTargets = int64_t{1} << 31;  // of a row whose updates are sorted
 constexpr int kWarp = 32, kMostThreads = 1024;      // of a warp, a block
 constexpr int kMostEach = 16;
-constexpr int64_t kMostApart = 4;     // columns of a thread that are no neighbours,
+constexpr int kMostApart = 4;         // columns of a thread that are no neighbours,
 constexpr int64_t kLeastBeside = 16;  // of so many threads side by side
 
 // A store of the whole row, and then a scatter into it.
@@ -125,6 +125,7 @@ int ScatterShape::fewest_rows() const { return kWarp / std::min(threads, kWarp);
 
 RunShape::RunShape(const Program& program, const Kernel& kernel)
     : vector(1),
+      apart(1),
       columns(row_count(kernel).constant()),
       packs(columns),
       targets(kernel.steps[1].limit.constant()),
@@ -137,11 +138,12 @@ RunShape::RunShape(const Program& program, const Kernel& kernel)
       evaluated_for(kernel, {base.value, scatter.value}, [](int) { return false; });
   widest = widest_pack(program, kernel, ids, {&base}, kernel.rows - 1,
                        last_row_axis(kernel).extent.constant());
-  const int64_t each = schedule_of(kernel).each;
-  vector = static_cast<int>(std::min<int64_t>(widest, each));
-  while (widest == 1 && 2 * apart <= std::min(each, kMostApart) &&
-         2 * apart * kLeastBeside <= columns)
-    apart *= 2;
+  const int each = schedule_of(kernel).each;
+  while (widest == 1 && 2 * most_apart <= kMostApart &&
+         2 * most_apart * kLeastBeside <= columns)
+    most_apart *= 2;
+  vector = std::min(widest, each);
+  apart = std::min(most_apart, each);
   packs = ceil_divide(columns, of_pack());
 }
 
@@ -161,9 +163,10 @@ static std::string why_no_runs(const Program& program, const Kernel& kernel,
   if (s.run < 1 || s.run > int64_t{1} << 30)
     return str(head, "run=", s.run, ": 1 to 2^30 packs");
   const RunShape shape(program, kernel);
-  const int64_t most = shape.widest > 1 ? shape.widest : kMostApart;
+  const int most = std::max(shape.widest, shape.most_apart);
   if (s.each != d.each && s.each > most)
-    return str(head, "each=", s.each, ": a pack has at most ", most, " points");
+    return str(head, "each=", s.each, ": a pack has at most ", most,
+               most == 1 ? " point" : " points");
   if (shape.most_targets() > kMostTargetsOfBlock)
     return str(head, "run=", s.run, ": a share in ", shape.most_targets(),
                " targets, a block has at most ", kMostTargetsOfBlock);

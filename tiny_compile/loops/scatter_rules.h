@@ -46,8 +46,9 @@ struct RunShape {
   RunShape(const Program& program, const Kernel& kernel);
 
   static constexpr int threads = 256;
-  int widest = 1, vector;    // points of a pack: what 16 bytes hold; at most Schedule::each
-  int apart = 1;             // or those that are no neighbours, at most as many
+  int widest = 1, vector;  // points of a pack: what 16 bytes hold; at most Schedule::each
+  int most_apart = 1,
+      apart;  // or those that are no neighbours, as columns allow and of them as many
   int64_t columns, packs;    // of a target
   int64_t targets, updates;  // of all
   int64_t run;               // packs of a block

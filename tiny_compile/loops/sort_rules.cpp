@@ -133,7 +133,7 @@ WordBits word_bits_of_numbers(int64_t keys, int64_t count) {
 int64_t most_places(const Kernel& kernel, const Step& step) {
   const int64_t count = inner_count(kernel, step).bounds().high;
   const Expr run = sorted_run(kernel, step);
-  if (!run.is_constant() || run.is_constant(0)) return count;
+  if (!run.is_constant() || run.constant() <= 0) return count;
   const int64_t whole = (ceil_divide(count, run.constant()) - 1) * run.constant();
   return std::max(count, whole + static_cast<int64_t>(power_of_two_from(run.constant())));
 }

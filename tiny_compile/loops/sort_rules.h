@@ -11,7 +11,7 @@ namespace tiny_compile {
 // that are sorted; and sizes are numbers.
 bool is_sorted_together(const Program& program, const Kernel& kernel);
 
-// What is sorted, and whereto, but for the length of the runs and the buffer.
+// What is sorted, and whereto, but for the length of the runs, the buffer and its dtype.
 Kernel essence_of_sort(Kernel kernel);
 
 // The kernel that sorts into this buffer and does nothing else, or none.

@@ -1,5 +1,5 @@
-// What does a sort in runs leave for the merge behind it? Words that are compared as they are, where a key and its place
-// are one: a merge then asks memory once for each element, not for its place and then, there, for its key.
+// What does a sort in runs leave for the merge behind it? Words that are compared as they are, where a key and its
+// place are one: a merge then asks memory once for each element, not for its place and then, there, for its key.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ namespace {
 int add_buffer(Program& program, const Kernel& kernel, int64_t run) {
   const Buffer result = program.buffers[kernel.steps[0].buffer];
   const DType words = sizes(program).empty() ? dtype_of_words(kernel, kernel.steps[0])
-                                             : DType::i64;  // a thread's are places
+                                             : DType::i64;  // by a thread each: places
   return add_temporary(program, "p", str(run, "_", kernel.name), {words, result.type.shape},
                        result.size);
 }

@@ -23,12 +23,14 @@ constexpr int64_t kAlignedAccess = 16;  // bytes, where rows lie evenly
 constexpr int64_t kMostWhole =
     1536;  // f32 that are held of columns best read by whole warps else
 constexpr int64_t kMostWholeHalves = 512;  // halves of theirs
-constexpr int64_t kMostCut = 768;    // halves of a chunk that is not whole; more have no pairs
-constexpr int64_t kBusyWarps = 8;    // that a multiprocessor has at least,
-constexpr int64_t kManyTurns = 4;    // and so many times as many, where columns are many
-constexpr int64_t kFewElements = 4;  // of a column, which is over before others begin
-constexpr int64_t kTurns = 2;        // in which columns are read again, at least,
-constexpr int64_t kBlocks = 2;       // by so many blocks of each multiprocessor
+constexpr int64_t kMostCut = 768;     // halves of a chunk that is not whole; more have no pairs
+constexpr int64_t kBusyWarps = 8;     // that a multiprocessor has at least,
+constexpr int64_t kManyTurns = 4;     // and so many times as many, where columns are many
+constexpr int64_t kFewElements = 4;   // of a column, which is over before others begin
+constexpr int64_t kMostOfFours = 50;  // halves of a thread that has four columns,
+constexpr int64_t kTurnsOfFours = 3;  // and so many blocks of each multiprocessor
+constexpr int64_t kTurns = 2;         // in which columns are read again, at least,
+constexpr int64_t kBlocks = 2;        // by so many blocks of each multiprocessor
 constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
@@ -79,16 +81,19 @@ int64_t registers_of(const Outline& columns, const Deal& d) {
   return kAddresses + held * (columns.streams + 1);
 }
 
-// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself
-// the compiler takes so many that a multiprocessor has a block less, or so few that it reads one element after
-// another. (H200: largest of 1024 of f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587.)
-Deal with_its_registers(const Machine& machine, const Outline& columns, Deal d) {
+// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself the
+// compiler takes so many that a multiprocessor has a block less, or so few that it reads one element after another.
+// (H200: largest of 1024 of f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587. But softmax over 1024
+// of bf16[..,65720] .1576 with as many as it is told, .1324 by itself.)
+Deal with_its_registers(const Machine& machine, const Outline& columns, const Along& rows,
+                        Deal d) {
   const int64_t held = d.registers * d.row_vector * columns.words,
                 blocks =
                     blocks_held(machine, kLanes * d.row_warps * d.warps, held + kFewAddresses);
-  const bool is_full = columns.longest == power_of_two_from(columns.longest);
+  const bool is_full = columns.longest == power_of_two_from(columns.longest),
+             are_written = columns.writes && rows.bytes == 2;
   if (held == kHeldWords && is_full && columns.streams == 1 && columns.reductions <= 2 &&
-      d.cluster == 1 && blocks > 1)
+      d.cluster == 1 && blocks > 1 && !are_written)
     d.resident = blocks;
   return d;
 }
@@ -113,15 +118,17 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
   return d;
 }
 
-// Halves of which nothing is written but what becomes of a column are read again in turns, from a cache, in pieces of
-// 64 bytes: held, they would come in pieces of 32. (H200, ms: sums and the least of 576 of bf16[..,32768] .0293, .0172,
-// of 192 of [3526,192,256] .1608, .1378; two sums of 1024 of two [256,1024,576] .2605, .2091; mean, least and largest
-// of 2048 of [7,2048,14336] .1952, .1630. Draws that nothing was fitted to: .1874, .1236; .0199, .0134; by fewer blocks
-// .0167, .0187.)
+// Halves of which nothing is written but what becomes of a column, and which several reductions go over, are read
+// again in turns, from a cache, in pieces of 64 bytes: held, they would come in pieces of 32. Exponentials are not,
+// whose chunks are held, nor are short columns. (H200, ms: sums and the least of 576 of bf16[..,32768] .0293, .0172,
+// of 192 of [3526,192,256] .1608, .1378; mean, least and largest of 2048 of [7,2048,14336] .1952, .1630. Draws that
+// nothing was fitted to: .1874, .1236; .0199, .0134; .0521, .0348; by fewer blocks .0167, .0187. But two sums, of
+// which the second wants the first, over 1024 of [82,1024,4096] .2682, .3508.)
 std::optional<Deal> read_again_in_turns(const Machine& machine, const Outline& columns,
                                         const Along& rows) {
+  const bool are_several = columns.reductions > 2 || columns.streams > 1;
   if (rows.bytes != 2 || rows.vector == 1 || columns.writes || columns.exponentials ||
-      columns.longest <= kShortColumn)
+      !are_several || columns.longest <= kShortColumn)
     return {};
   const int64_t padded = power_of_two_from(columns.longest);
   Deal d;
@@ -170,13 +177,29 @@ Deal in_half_the_warps(const Machine& machine, const Outline& columns, const Alo
                        Deal d) {
   const bool is_half = rows.bytes == 2,
              has_room = 2 * d.registers * d.row_vector * columns.words <= kHeldWords;
-  if (!is_half || !has_room || d.warps != kBlockHeldWarps || d.cluster > 1 ||
-      columns.exponentials)
-    return d;
+  if (!is_half || !has_room || d.warps != kBlockHeldWarps || d.cluster > 1) return d;
   d.warps /= 2;
   d.registers *= 2;
   d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
                            machine.registers / (2 * kLanes * d.warps));
+  return d;
+}
+
+// Pairs of halves by fours, in pieces of 64 bytes, where a thread has room for them and columns are many; not where it
+// computes exponentials of all four. (H200, ms: normalize over 384 of bf16[..,310128] .2103, .1539, over 299 of 16448
+// .0075, .0061, over 153 of 262144 .0593, .0530; logsumexp over 383 of 443992 .2232, .1786; but three sums of all of 512
+// of 81904 .0623, .0804, logsumexp over 576 of [256,576,196], by 16 warps, .0340, .0471, softmax over 399 of
+// [399,184,256] .0321, .0359.)
+Deal in_fours(const Machine& machine, const Outline& columns, const Along& rows, Deal d) {
+  const int64_t padded = power_of_two_from(columns.longest),
+                words = 4 * d.registers * columns.longest / padded,
+                blocks = columns.rows / (4 * d.row_lanes * d.row_warps);
+  const bool has_pairs = rows.bytes == 2 && rows.vector >= 4 && d.row_vector == 2,
+             is_piece = d.row_lanes == kSector / 4 && d.cluster == 1,
+             is_light = !(columns.costly && columns.writes);
+  if (has_pairs && is_piece && is_light && d.warps <= kBlockWarps && words <= kMostOfFours &&
+      blocks >= kTurnsOfFours * machine.multiprocessors)
+    d.row_vector = 4;
   return d;
 }
 
@@ -202,8 +225,7 @@ int64_t block_warps(const Along& rows) {
 // f32[4,1000,4096] .053 .047 .057, of [4,1000,3073] .067 .060 .053; standardise .075 .072 .062, .078 .068 .061;
 // over 100, 200, 500 and 1500 of 3073 by 16 (1500: eight) .043 .053 .059 .118, by 32 .040 .044 .048 .090; over 500 of
 // bf16 .071 and .054.) A chunk of halves that is not whole has no pairs either: of 1000 of [8,1000,4096], by 16 warps, .098,
-// one by one by eight .069. Exponentials of halves are added up by as many warps: logsumexp over 1024 of bf16[11,1024,8192]
-// by eight, told their registers, .175, by 16 .137.
+// one by one by eight .069.
 Deal hold_by_elements(const Machine& machine, const Outline& columns, const Along& rows) {
   const int64_t padded = power_of_two_from(columns.longest),
                 word = std::min(rows.vector, std::max<int64_t>(1, kWord / rows.bytes));
@@ -229,10 +251,8 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   const Deal some = hold(kHeld, is_short ? kLanes : kHeldColumns / (is_cut ? 1 : word)),
              more = hold(2 * kHeld, lanes), most = hold(4 * kHeld, lanes);
   const int64_t taken = registers_of(columns, more), block = block_warps(rows);
-  const bool adds_exponentials = rows.bytes == 2 && columns.exponentials;
   if (some.warps <= kHeldWarps ||
-      (some.warps <= kBlockHeldWarps &&
-       (!fills(more) || taken > kMostCutToFull || adds_exponentials)))
+      (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
     return in_blocks_of(block, in_clusters(machine, columns, some));
   if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
       4 * kHeld * columns.longest / padded <= kMostInTurn)
@@ -252,8 +272,8 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
 Deal hold_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   if (const auto again = read_again_in_turns(machine, columns, rows)) return *again;
   Deal d = in_pairs(machine, columns, rows, hold_by_elements(machine, columns, rows));
-  d = in_half_the_warps(machine, columns, rows, d);
-  return d.resident > 0 ? d : with_its_registers(machine, columns, d);
+  d = in_fours(machine, columns, rows, in_half_the_warps(machine, columns, rows, d));
+  return d.resident > 0 ? d : with_its_registers(machine, columns, rows, d);
 }
 
 }  // namespace tiny_compile

@@ -71,16 +71,29 @@ int64_t threads_of(const Outline& shape, const Deal& d) {
   return shape.rows * d.lanes() * d.warps * d.cluster;
 }
 
+// Elements of a row that lanes go over, if they take `at_a_time` of it.
+int64_t gone_over(const Outline& shape, int64_t at_a_time) {
+  return ceil_divide(shape.longest, at_a_time) * at_a_time;
+}
+
 // Eight halves an access would leave more lanes idle at the end of a row than four: of 384, 128 of 512. (H200, ms:
-// softmax's gradient over 320 .0262, .0219; normalize over 576 .0053, .0045; rms_norm's gradient over 384 .0095, .0088; seven draws that nothing was fitted to: .824 to 1.)
+// softmax's gradient over 320 .0262, .0219; normalize over 576 .0053, .0045; rms_norm's gradient over 384 .0095,
+// .0088; of sixteen draws that nothing was fitted to .806 to 1.005 of the time.)
 Deal in_short_accesses(const Outline& shape, Deal d) {
-  const auto covered = [&](int64_t vector) {
-    const int64_t at_a_time = vector * d.lanes() * d.warps;
-    return ceil_divide(shape.longest, at_a_time) * at_a_time;
-  };
-  if (d.vector == kHalvesOfAccess && 8 * covered(d.vector / 2) < 7 * covered(d.vector))
-    d.vector /= 2, d.registers *= 2;
+  const int64_t lanes = d.lanes() * d.warps, half = d.vector / 2;
+  if (d.vector == kHalvesOfAccess &&
+      8 * gone_over(shape, half * lanes) < 7 * gone_over(shape, d.vector * lanes))
+    d.vector = half, d.registers *= 2;
   return d;
+}
+
+// Rows of 65 to 128 halves that begin anywhere, by a warp each, if it leaves hardly more lanes idle than half of it:
+// its pieces of memory are longer. (H200, ms: rms_norm over 127 of bf16[917504,127] with a sum before .3190, .2585;
+// but layer norm with gradients over 77 .0384, .0438.)
+bool prefers_whole_warps(const Outline& shape, const Along& loops) {
+  return loops.bytes == 2 && loops.vector == 1 && shape.longest > kMostOddHalves &&
+         shape.longest <= kMostOdd && !shape.costly &&
+         8 * gone_over(shape, kLanes) <= 9 * gone_over(shape, kOddLanes);
 }
 
 // Rows in registers, by as few lanes as can and keep the machine busy. But where each element is
@@ -92,10 +105,8 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
                bool beside = false) {
   const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
                 some = (shape.words > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.words);
-  const bool are_halves = loops.bytes == 2;
-  const int64_t most_odd = are_halves ? kMostOddHalves : kMostOdd,
-                least_odd = padded <= kLanes || (are_halves && padded > most_odd) ? kHeldOdd / 2
-                                                                                  : kHeldOdd;
+  const bool is_whole = prefers_whole_warps(shape, loops);
+  const int64_t least_odd = padded <= kLanes || is_whole ? kHeldOdd / 2 : kHeldOdd;
   const bool is_apart =
       !beside && loops.vector > 1 && shape.longest * loops.bytes >= 2 * kSector;
   const int64_t least = is_apart ? std::min(padded, kSideBySide) / loops.vector : 1;
@@ -109,7 +120,8 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
     d.registers = padded / (d.vector * lanes * d.warps);
     return in_blocks_of(kRowWarps, d);
   };
-  const int64_t odd_lanes = padded > most_odd && !shape.costly ? kLanes : kOddLanes;
+  const int64_t odd_lanes =
+      is_whole || (padded > kMostOdd && !shape.costly) ? kLanes : kOddLanes;
   int64_t held = loops.vector == 1 && shape.writes
                      ? std::clamp(padded / odd_lanes, least_odd, std::max(kHeldOdd, some))
                      : std::max(loops.vector, some);
@@ -117,7 +129,7 @@ Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
   while (held > loops.vector && of_each(held / 2).warps == 1 &&
          threads_of(shape, d) < threads_to_fill(machine))
     d = of_each(held /= 2);
-  return in_short_accesses(shape, d);
+  return loops.bytes == 2 ? in_short_accesses(shape, d) : d;
 }
 
 // Threads that have no more than a few elements each end sooner than others start: each has several rows.
@@ -149,9 +161,9 @@ bool has_odd_chunks(const Outline& shape) {
   return chunks > kFewChunks && chunks <= kMostRead && power_of_two_from(chunks) != chunks;
 }
 
-// Places of long rows by half as many warps, each of which goes on for longer before they meet, in blocks of a row. (H200, ms: argmax of
-// f32[1024,32064] .0430, .0408, [2048,21841] .0566, .0512, [1357,14336] .0269, .0250, [1024,10000] .0139, .0119; draws that nothing was fitted to: .0191, .0167; .0402, .0354;
-// .0245, .0235.)
+// Places of long rows by half as many warps, each of which goes on for longer before they meet, in blocks of a row.
+// (H200, ms: argmax of f32[1024,32064] .0430, .0408, [2048,21841] .0566, .0512, [1357,14336] .0269, .0250,
+// [1024,10000] .0139, .0119; draws that nothing was fitted to: .0191, .0167; .0402, .0354; .0245, .0235.)
 Deal by_fewer(const Machine& machine, const Outline& shape, Deal d) {
   if (d.warps < kBlockWarps || d.warps % 2 != 0 || shape.longest > kLongPlaces * kChunk ||
       threads_of(shape, d) < many_threads(machine) / 2)

@@ -28,11 +28,12 @@ constexpr int64_t kLeastWarps = 2;
 // Several packs a thread, in small blocks, as many as fit. Where memory is the limit, it costs a few percent.
 constexpr int64_t kSlabs = 4, kFewSlabs = 2;
 constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = kLanes * kWarpsOfSlabs;
-constexpr int kCostly = 30;        // instructions, about
-constexpr int64_t kShortPack = 8;  // bytes that are half of an access
-constexpr int64_t kLine = 128;     // bytes of memory that a warp is given at a time
-constexpr int64_t kNear = 8;       // elements between neighbours' windows
-constexpr double kOfPack = 16;     // lines that take as long as what is done once a pack
+constexpr int kCostly = 30;            // instructions, about
+constexpr int64_t kMostUnderWay = 64;  // registers of what a thread asks for at a time
+constexpr int64_t kShortPack = 8;      // bytes that are half of an access
+constexpr int64_t kLine = 128;         // bytes of memory that a warp is given at a time
+constexpr int64_t kNear = 8;           // elements between neighbours' windows
+constexpr double kOfPack = 16;         // lines that take as long as what is done once a pack
 
 // Registers of what a thread reads one by one, under conditions. (Four of f16[5,8,197,197], one transposed, stacked,
 // with a softplus: packs of 8, 4, 2, 1 take .037, .030, .030, .030 ms; H200.)
@@ -84,11 +85,11 @@ bool takes_long(const Machine& machine, const Kernel& kernel) {
          static_cast<double>(bytes) * rates.instructions;
 }
 
-// Of a multiprocessor: all its threads, or half where packs take more than 5 of 8 registers that each of
-// all could have. With all of them gelu's and silu's gradients took a quarter longer beside what they are the
-// gradients of, and three taps of bf16[512,128,153] a third; with half of them gelu takes longer, by 3 % in even
-// packs and by 13 % where rows begin anywhere (H200, bf16[..,197]: .0814 ms, .0739). Rows of 127 halves that data chooses,
-// and their gradient, take .0805 with all of them, .0729 with half.
+// Of a multiprocessor: all its threads, or half where packs take more than 5 of 8 registers that each of all could
+// have. With all of them gelu's and silu's gradients took a quarter longer beside what they are the gradients of, and
+// three taps of bf16[512,128,153] a third; with half of them gelu takes longer, by 3 % in even packs and by 13 % where
+// rows begin anywhere (H200, bf16[..,197]: .0814 ms, .0739). Rows of 127 halves that data chooses, and their gradient,
+// take .0805 with all of them, .0729 with half.
 int small_blocks(const Machine& machine, int64_t words) {
   const int64_t blocks = machine.threads / kBlockOfSlabs,
                 registers = machine.registers / machine.threads;
@@ -259,14 +260,16 @@ bool reads_little(const Program& program, const Kernel& kernel) {
 }
 
 // Packs of a thread, where every thread that the GPU holds has one in each of the slabs. What is read element by
-// element is much asked for little, and so is what is heavy and goes on into the next row: four packs have
-// enough under way. (H200, 55 draws of pictures, windows, pads and mirrored rows: .73 to 1.06 of the time, .96 in
-// the geometric mean. Gelu of a bias added to bf16[..,4097] by one pack, two, four .104, .087, .072 ms.) Else it is
-// one, and two of heavy arithmetic: of 32 Mi halves softplus takes .0515 by one, .0483 by two, .0482 by four, gelu
-// .0377, .0363, .0381, gelu times another .0498, .0500, .0521. Two also where little is read: f32 of bytes times
-// scales of u8[32768,24,64] .0761, .0662, bf16 of half bytes u8[32768,1000] .0511, .0485, pictures .2152, .2066 (20
-// draws of more than four packs for each thread: .87 to 1.01; of fewer up to 1.07), or where packs are short: patches of
-// four of bf16[2048,4,64,64] .0448, .0407 (of three draws that nothing was fitted to .0474, .0402; .0120, .0102; .1223, .0906).
+// element is much asked for little, and so is what is heavy and goes on into the next row: four packs have enough
+// under way. (H200, 55 draws of pictures, windows, pads and mirrored rows: .73 to 1.06 of the time, .96 in the
+// geometric mean. Gelu of a bias added to bf16[..,4097] by one pack, two, four .104, .087, .072 ms.) Else it is one,
+// and two of heavy arithmetic: of 32 Mi halves softplus takes .0515 by one, .0483 by two, .0482 by four, gelu .0377,
+// .0363, .0381, gelu times another .0498, .0500, .0521. Two also where little is read: f32 of bytes times scales of
+// u8[32768,24,64] .0761, .0662, bf16 of half bytes u8[32768,1000] .0511, .0485, pictures .2152, .2066 (20 draws of
+// more than four packs for each thread: .87 to 1.01; of fewer up to 1.07). Where packs are shorter than an access, as
+// many as make one: patches of four of bf16[2048,4,64,64] by one .0448, by two .0407, pairs of [4096,16,16,12] by two
+// .0181, by four .0140 (of fourteen draws that nothing was fitted to .619 to .989). Packs of many registers are
+// two: bf16[12544,15932] of four, one beside the other, by four .3668, by two .2560.
 int64_t slabs_of(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
   const int64_t threads = threads_to_fill(program.machine),
@@ -275,10 +278,13 @@ int64_t slabs_of(const Program& program, const Kernel& kernel) {
              is_asked_much =
                  !packs.chosen.empty() || (is_heavy && packs.through) ||
                  !windows_of(program, kernel, static_cast<int>(packs.vector)).empty();
-  if (is_asked_much && count >= kSlabs * threads) return kSlabs;
+  const int64_t words = words_of_packs(program, kernel, static_cast<int>(packs.vector));
+  if (is_asked_much && count >= kSlabs * threads)
+    return kSlabs * words > kMostUnderWay ? kFewSlabs : kSlabs;
+  if (count >= kSlabs * threads && reads_little(program, kernel)) return kFewSlabs;
   const int64_t bytes = bytes_of_pack(program, kernel, packs.vector);
-  const bool has_little = reads_little(program, kernel) || (bytes > 0 && bytes <= kShortPack);
-  if (count >= kSlabs * threads && has_little) return kFewSlabs;
+  if (count >= kSlabs * threads && bytes > 0 && bytes <= kShortPack)
+    return kAccessBytes / bytes >= kSlabs ? kSlabs : kFewSlabs;
   return is_heavy && count >= kFewSlabs * threads ? kFewSlabs : 1;
 }
 

@@ -9,12 +9,12 @@
 //
 //   sum = base;  for its target's updates: sum += d[j];  y = sum
 //
-// Where columns begin anywhere, 127 of f16 for a target, a thread has some that are apart instead, 0, 32, 64 and 96, and
-// the next thread 1, 33, 65 and 97: what is done for an update, whatever its column, is done once for four of them. It goes
-// over as many where the last would be beyond the end, but stores no such.
-//
 // in chunks of 1024 updates where there are more and their order shows: sum += part, part += d[j]. Several updates are
 // asked for before the first is added.
+//
+// Where columns begin anywhere, 127 of f16 for a target, a thread has some that are apart instead, 0, 32, 64 and 96,
+// and the next thread 1, 33, 65 and 97: what is done for an update, whatever its column, is done once for four of
+// them. A thread whose last would be beyond the end adds up the last column for it, and stores it not.
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"

@@ -1,6 +1,7 @@
 // How do the blocks of a GPU merge two sorted runs? Each makes a tile of the result. Two warps find how much of the
 // left run goes before the tile and before the next one, 32 places at a time; the tile's words come to shared memory,
-// where each finds how many of the other run go before it. Runs are words already, or places, whose keys are read there:
+// where each finds how many of the other run go before it. Runs are words already, or places, whose keys are read
+// there:
 //
 //   sort q[j0] for (j0: 5000) = argsort load x[j0] in 4096 from load p[j0]
 // =>

@@ -19,7 +19,7 @@ struct SortedRow {
   SortWord word_at(Body& body, const Expr& element, const Expr& place) const;
   // A loop over this integer, over the first `length` of a run.
   Statement over(const Expr& e, const Expr& length, Body body, bool vector) const;
-  // result[element] = an i64
+  // result[element] = a place, or a word
   Statement store_at(const Expr& element, int place) const;
 
   RowTile& r;
