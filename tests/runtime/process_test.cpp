@@ -118,7 +118,8 @@ TEST_CASE("no run leaves a descriptor or a zombie", "[process]") {
 }
 
 TEST_CASE("a program gets three descriptors of ours and no more", "[process]") {
-  CHECK(shell("ls -l /proc/$$/fd | grep -c socket:").output == "3\n");
+  // The shell closes the ends of its pipe meanwhile, which ls may have seen.
+  CHECK(shell("ls -l /proc/$$/fd 2>/dev/null | grep -c socket:").output == "3\n");
 }
 
 TEST_CASE("a caller without standard descriptors can run programs", "[process]") {
