@@ -33,23 +33,19 @@
 #include "tiny_compile/schedule/long_rows.h"
 #include "tiny_compile/schedule/outline.h"
 #include "tiny_compile/schedule/read_columns.h"
+#include "tiny_compile/schedule/short_rows.h"
 
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kAccess = 16;  // bytes
-constexpr int64_t kHalvesOfAccess = 8;
+constexpr int64_t kAccess = 16;      // bytes
 constexpr int64_t kSector = 32;      // bytes side by side that a warp reads of long ones
 constexpr int64_t kHeld = 32;        // elements of a thread, of a row that is held
-constexpr int64_t kHeldOdd = 8;      // at least, where accesses are of one element; 4 of few
-constexpr int64_t kOddLanes = 16;    // that a row's elements go to then, all of a warp if long
-constexpr int64_t kSideBySide = 16;  // elements of a row that lanes read at a time, at least
 constexpr int64_t kMostHeld = 128;   // words of a thread
 constexpr int64_t kMostWarps = 32;   // of a column
 constexpr int64_t kCrossedRows = 8;  // side by side, of a block
 constexpr int64_t kFew = 4;          // elements of a thread, or rows
 constexpr int64_t kBlockWarps = 8;   // where lanes are rows
-constexpr int64_t kRowWarps = 4;     // of a block where lanes are elements
 constexpr int64_t kFewRowWarps = 2;  // where each has 64 elements a lane
 constexpr int64_t kMostRead = 12;    // of one that reads a row once, each a chunk
 constexpr int64_t kForRow = 64;      // registers of a thread beside what it holds of an odd row
@@ -63,84 +59,6 @@ constexpr int64_t kFewChunks = 3;      // of a row that is read once: by four wa
 constexpr int64_t kHeldChunks = 32;    // of a block's rows, each of 32 registers a thread
 constexpr int64_t kFolded = 4;         // registers for each element of a row that a block folds
 constexpr int64_t kFoldingBlocks = 4;  // of a multiprocessor, at most
-constexpr int64_t kMostOdd = 128;      // of a row that lies oddly and is short,
-constexpr int64_t kMostOddHalves = 64;  // or of halves
-
-// Of all rows.
-int64_t threads_of(const Outline& shape, const Deal& d) {
-  return shape.rows * d.lanes() * d.warps * d.cluster;
-}
-
-// Elements of a row that lanes go over, if they take `at_a_time` of it.
-int64_t gone_over(const Outline& shape, int64_t at_a_time) {
-  return ceil_divide(shape.longest, at_a_time) * at_a_time;
-}
-
-// Eight halves an access would leave more lanes idle at the end of a row than four: of 384, 128 of 512. (H200, ms:
-// softmax's gradient over 320 .0262, .0219; normalize over 576 .0053, .0045; rms_norm's gradient over 384 .0095,
-// .0088; of sixteen draws that nothing was fitted to .806 to 1.005 of the time.)
-Deal in_short_accesses(const Outline& shape, Deal d) {
-  const int64_t lanes = d.lanes() * d.warps, half = d.vector / 2;
-  if (d.vector == kHalvesOfAccess &&
-      8 * gone_over(shape, half * lanes) < 7 * gone_over(shape, d.vector * lanes))
-    d.vector = half, d.registers *= 2;
-  return d;
-}
-
-// Rows of 65 to 128 halves that begin anywhere, by a warp each, if it leaves hardly more lanes idle than half of it:
-// its pieces of memory are longer. (H200, ms: rms_norm over 127 of bf16[917504,127] with a sum before .3190, .2585;
-// but layer norm with gradients over 77 .0384, .0438.)
-bool prefers_whole_warps(const Outline& shape, const Along& loops) {
-  return loops.bytes == 2 && loops.vector == 1 && shape.longest > kMostOddHalves &&
-         shape.longest <= kMostOdd && !shape.costly &&
-         8 * gone_over(shape, kLanes) <= 9 * gone_over(shape, kOddLanes);
-}
-
-// Rows in registers, by as few lanes as can and keep the machine busy. But where each element is
-// written by itself, a warp shall not write to 32 lines at a time; nor shall it come back to the lines
-// of as many long rows for each access, when others have driven them out of L1. (Standardise over
-// 32 of f32: 239 us, by four lanes a row 125.)
-// `beside`: they lie in each other, as windows do, and each lane may have one.
-Deal hold_rows(const Machine& machine, const Outline& shape, const Along& loops,
-               bool beside = false) {
-  const int64_t padded = std::max(loops.vector, power_of_two_from(shape.longest)),
-                some = (shape.words > 1 ? 2 : 1) * kHeld / power_of_two_from(shape.words);
-  const bool is_whole = prefers_whole_warps(shape, loops);
-  const int64_t least_odd = padded <= kLanes || is_whole ? kHeldOdd / 2 : kHeldOdd;
-  const bool is_apart =
-      !beside && loops.vector > 1 && shape.longest * loops.bytes >= 2 * kSector;
-  const int64_t least = is_apart ? std::min(padded, kSideBySide) / loops.vector : 1;
-  const auto of_each = [&](int64_t held) {
-    const int64_t lanes = std::clamp<int64_t>(padded / held, least, kLanes);
-    Deal d;
-    d.loops_first = true;
-    d.vector = loops.vector;
-    d.row_lanes = kLanes / lanes;
-    d.warps = std::max<int64_t>(1, padded / (held * lanes));
-    d.registers = padded / (d.vector * lanes * d.warps);
-    return in_blocks_of(kRowWarps, d);
-  };
-  const int64_t odd_lanes =
-      is_whole || (padded > kMostOdd && !shape.costly) ? kLanes : kOddLanes;
-  int64_t held = loops.vector == 1 && shape.writes
-                     ? std::clamp(padded / odd_lanes, least_odd, std::max(kHeldOdd, some))
-                     : std::max(loops.vector, some);
-  Deal d = of_each(held);
-  while (held > loops.vector && of_each(held / 2).warps == 1 &&
-         threads_of(shape, d) < threads_to_fill(machine))
-    d = of_each(held /= 2);
-  return loops.bytes == 2 ? in_short_accesses(shape, d) : d;
-}
-
-// Threads that have no more than a few elements each end sooner than others start: each has several rows.
-Deal hold_windows(const Machine& machine, const Outline& shape, const Along& loops,
-                  bool beside) {
-  Deal d = hold_rows(machine, shape, loops, beside);
-  while (d.registers * d.vector <= kFew && d.row_registers < kFew &&
-         threads_of(shape, d) >= 2 * d.row_registers * threads_to_fill(machine))
-    d.row_registers *= 2;
-  return d;
-}
 
 // Of what is the same in any order all warps have as much, chunks or not; and fewer warps twice as much
 // where places go along, each of which takes more instructions to compare than to read. (Maximum and its place
