@@ -6,7 +6,6 @@
 #include "tests/tile/cpp_tiles.h"
 #include "tiny_compile/loops/interpreter.h"
 #include "tiny_compile/loops/sort_rules.h"
-#include "tiny_compile/loops/sorted_words.h"
 #include "tiny_compile/loops/split_sort.h"
 #include "tiny_compile/runtime/nvrtc.h"
 #include "tiny_compile/schedule/policy.h"
@@ -509,6 +508,36 @@ TEST_CASE("a merge takes words of keys and places", "[tile][threads][sort]") {
   }
 }
 
+TEST_CASE("runs of places and of words are merged alike", "[tile][sort]") {
+  manual_seed(13);
+  const std::vector<Tensor> inputs = {ties({9}, float32)};
+  for (const auto& [p, q] : {std::pair{"i64", "u64"}, {"u64", "i64"}}) {
+    const Program program = parse_program(words_text("f32", p, q, "argsort"));
+    const std::vector<Tensor> want = interpret(program, inputs);
+    CHECK(all_same(interpret(lower_to_tiles(program), inputs), want));
+    CHECK(same_bits(want[2], argsort(inputs[0], 0)));
+  }
+}
+
+TEST_CASE("how many places a row has says how wide words are", "[schedule][sort]") {
+  for (const auto& [type, count, words] : {std::tuple{float16, 8192, DType::u32},
+                                           {float16, 8193, DType::u64},
+                                           {bfloat16, 65536, DType::u32},
+                                           {bfloat16, 65537, DType::u64},
+                                           {float32, 4096, DType::u64},
+                                           {int64, 4096, DType::i64}}) {
+    CAPTURE(str(type), count);
+    const Graph graph = trace([](In i) { return Out{argsort(i[0], 1)}; },
+                              std::vector<Tensor>{zeros({3, count}).to(type)}, "f")
+                            .graph;
+    const Program program = run_pipeline(default_pipeline(), graph, true, Target::Cuda).program;
+    REQUIRE(program.kernels.size() > 1);
+    const Step& runs = program.kernels[0].steps[0];
+    CHECK(program.buffers[runs.buffer].type.dtype == words);
+    CHECK(runs.dtype == words);
+  }
+}
+
 TEST_CASE("a word is a key's bits in order and its place", "[loops][sort]") {
   const Program program = parse_program(words_text("f32", "u64", "u64", "argsort"));
   const Tensor x = tensor({3.0, -1.5, 0.0, -0.0, std::nan(""), 1.0, 1.0, 1.0, 1.0}).to(float32);
@@ -529,12 +558,17 @@ TEST_CASE("words are of the sort that stores them", "[loops][sort][refused]") {
   check(words_text("i64", "u64", "u64", "argsort"), other);
   check(one_sort("", "argsort load x[j0] in 4"), alone);
   check(one_sort(" on cuda", "argsort load x[j0]"), alone);
-  Program program = parse_program(words_text("f32", "u64", "u64", "argsort"));
-  for (Scalar& scalar : program.kernels[1].scalars)
-    if (scalar.dtype == DType::u64) scalar.dtype = DType::u32;
-  program.buffers[program.kernels[0].steps[0].buffer].type.dtype = DType::u32;
-  program.kernels[0].steps[0].dtype = DType::u32;
-  CHECK_THROWS_AS(verify(program), Error);
+  check(R"(program f on cuda {
+  input x: f32[9]
+  input p: u32[9]
+  output q: u64[9]
+  kernel pairs rows() {
+    sort q[j0] for (j0: 9) = argsort load x[j0] in 8 from load p[j0]
+  }
+  launch pairs
+  return q
+})",
+        "merges words of u32, where its own are u64");
 }
 
 TEST_CASE("a sort is alone in its kernel", "[loops][sort]") {

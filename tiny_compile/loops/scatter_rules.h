@@ -48,8 +48,8 @@ struct RunShape {
   static constexpr int threads = 256;
   int widest = 1, vector;  // points of a pack: what 16 bytes hold; at most Schedule::each
   int most_apart = 1,
-      apart;  // or those that are no neighbours, as columns allow and of them as many
-  int64_t columns, packs;    // of a target
+      apart;               // or columns that are no neighbours: how many there may be, and are
+  int64_t columns, packs;  // of a target
   int64_t targets, updates;  // of all
   int64_t run;               // packs of a block
   bool is_ordered;           // an earlier kernel has sorted the updates

@@ -59,7 +59,8 @@ struct Schedule {
   int kept = 0;  // packed for a thread's next blocks: 1 columns, 2 rows too
   bool packs_rows = true;  // else they are multiplied from where they lie
   // Tiles of a GPU; its rows that are sorted
-  // Rows and columns of a thread; elements that it sorts or merges, updates that it scatters: 4 or all, where fewer
+  // Rows and columns of a thread; elements that it sorts or merges, updates that it scatters: 4 or all, where fewer;
+  // where blocks own runs of a result, columns of a pack
   int each = 4;
   int slice = 16;  // of the products' sums, that shared memory holds at a time
   // Rows and columns of a GPU that are scanned (scan_shape.h); rows whose updates are sorted (scatter_rules.h)

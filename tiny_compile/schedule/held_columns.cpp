@@ -118,12 +118,13 @@ std::optional<Deal> hold_words(const Machine& machine, const Outline& columns, i
   return d;
 }
 
-// Halves of which nothing is written but what becomes of a column, and which several reductions go over, are read
-// again in turns, from a cache, in pieces of 64 bytes: held, they would come in pieces of 32. Exponentials are not,
-// whose chunks are held, nor are short columns. (H200, ms: sums and the least of 576 of bf16[..,32768] .0293, .0172,
-// of 192 of [3526,192,256] .1608, .1378; mean, least and largest of 2048 of [7,2048,14336] .1952, .1630. Draws that
-// nothing was fitted to: .1874, .1236; .0199, .0134; .0521, .0348; by fewer blocks .0167, .0187. But two sums, of
-// which the second wants the first, over 1024 of [82,1024,4096] .2682, .3508.)
+// Halves of which nothing is written but what becomes of a column, and which three reductions go over, or that are of
+// two arrays, are read again in turns, from a cache, in pieces of 64 bytes: held, they would come in pieces of 32.
+// Exponentials are not, whose chunks are held, nor are short columns. (H200, ms: sums and the least of 576 of
+// bf16[..,32768] .0293, .0172, of 192 of [3526,192,256] .1608, .1378; mean, least and largest of 2048 of
+// [7,2048,14336] .1952, .1630. Draws that nothing was fitted to: .1874, .1236; .0199, .0134; .0521, .0348; by fewer
+// blocks .0167, .0187; of five of 1024 three took 1.06 to 1.12 of the time, two .67. But two sums, of which the
+// second wants the first, over 1024 of [82,1024,4096] .2682, .3508.)
 std::optional<Deal> read_again_in_turns(const Machine& machine, const Outline& columns,
                                         const Along& rows) {
   const bool are_several = columns.reductions > 2 || columns.streams > 1;
@@ -185,11 +186,11 @@ Deal in_half_the_warps(const Machine& machine, const Outline& columns, const Alo
   return d;
 }
 
-// Pairs of halves by fours, in pieces of 64 bytes, where a thread has room for them and columns are many; not where it
-// computes exponentials of all four. (H200, ms: normalize over 384 of bf16[..,310128] .2103, .1539, over 299 of 16448
-// .0075, .0061, over 153 of 262144 .0593, .0530; logsumexp over 383 of 443992 .2232, .1786; but three sums of all of 512
-// of 81904 .0623, .0804, logsumexp over 576 of [256,576,196], by 16 warps, .0340, .0471, softmax over 399 of
-// [399,184,256] .0321, .0359.)
+// Pairs of halves by fours, in pieces of 64 bytes, where a thread has room for them and columns are many; not where
+// exponentials of all four are computed and written. (H200, ms: normalize over 384 of bf16[..,310128] .2103, .1539,
+// over 299 of 16448 .0075, .0061, over 153 of 262144 .0593, .0530; logsumexp over 383 of 443992 .2232, .1786; but
+// three sums of all of 512 of 81904 .0623, .0804, logsumexp over 576 of [256,576,196], by 16 warps, .0340, .0471,
+// softmax over 399 of [399,184,256] .0321, .0359.)
 Deal in_fours(const Machine& machine, const Outline& columns, const Along& rows, Deal d) {
   const int64_t padded = power_of_two_from(columns.longest),
                 words = 4 * d.registers * columns.longest / padded,

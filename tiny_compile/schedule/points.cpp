@@ -29,7 +29,7 @@ constexpr int64_t kLeastWarps = 2;
 constexpr int64_t kSlabs = 4, kFewSlabs = 2;
 constexpr int64_t kWarpsOfSlabs = 4, kBlockOfSlabs = kLanes * kWarpsOfSlabs;
 constexpr int kCostly = 30;            // instructions, about
-constexpr int64_t kMostUnderWay = 64;  // registers of what a thread asks for at a time
+constexpr int64_t kMostUnderWay = 64;  // registers of what four packs read and write
 constexpr int64_t kShortPack = 8;      // bytes that are half of an access
 constexpr int64_t kLine = 128;         // bytes of memory that a warp is given at a time
 constexpr int64_t kNear = 8;           // elements between neighbours' windows

@@ -29,7 +29,7 @@ int64_t gone_over(const Outline& shape, int64_t at_a_time) {
 
 // Eight halves an access would leave more lanes idle at the end of a row than four: of 384, 128 of 512. (H200, ms:
 // softmax's gradient over 320 .0262, .0219; normalize over 576 .0053, .0045; rms_norm's gradient over 384 .0095,
-// .0088; of sixteen draws that nothing was fitted to .806 to 1.005 of the time.)
+// .0088; draws that nothing was fitted to took .80 to 1.005 of it.)
 Deal in_short_accesses(const Outline& shape, Deal d) {
   const int64_t lanes = d.lanes() * d.warps, half = d.vector / 2;
   if (d.vector == kHalvesOfAccess &&
