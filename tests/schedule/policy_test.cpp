@@ -53,6 +53,17 @@ TEST_CASE("reductions along memory run row by row, across it by columns", "[sche
           Strategy::Rows);  // too few lanes
 }
 
+TEST_CASE("most of what is read says which way a kernel goes", "[schedule]") {
+  const auto weighed = [](int64_t elements, int64_t columns) {  // sums of x, each row weighed
+    const std::string x = str("f32[5,", elements, ",", columns, "]");
+    return strategy_of(str("(%0 x: ", x, ", %1 w: f32[5,", elements, ",1]) {\n%2: ", x,
+                           " = expand %1\n%3: ", x, " = mul %0, %2\n%4: f32[5,", columns,
+                           "] = sum %3 {axes=[1]}\nreturn %4\n}"));
+  };
+  CHECK(weighed(100, 64) == Strategy::Columns);
+  CHECK(weighed(100, 3) == Strategy::Rows);  // too few lanes
+}
+
 TEST_CASE("a chunk that goes over several axes has neighbours side by side too", "[schedule]") {
   const Graph graph = parse_graph(R"(graph f(%0 x: f32[32,512,576], %1 y: f32[32,576,512]) {
     %2: f32[32,512,576] = permute %1 {axes=[0,2,1]}
