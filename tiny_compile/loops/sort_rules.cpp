@@ -113,6 +113,8 @@ Expr sorted_run(const Kernel& kernel, const Step& step) {
   return step.limit.is_constant(0) ? count : min(step.limit, count);
 }
 
+DType dtype_of(const WordBits& bits) { return bits.words == 1 ? DType::u32 : DType::u64; }
+
 WordBits word_bits(DType key, int64_t count) {
   WordBits bits;
   // f16 in a float's bits: the sign, 8 bits of exponent and 10 more.

@@ -35,6 +35,7 @@ struct WordBits {
   int words = 4;  // of 32 bits
 };
 WordBits word_bits(DType key, int64_t count);
+DType dtype_of(const WordBits& bits);  // of a word: u32 or u64
 // Of keys that are unsigned numbers below `keys`, at most 32 bits.
 WordBits word_bits_of_numbers(int64_t keys, int64_t count);
 

@@ -54,7 +54,7 @@ WordBits bits_of(const Kernel& kernel, const Step& sort) {
 
 DType dtype_of_words(const Kernel& kernel, const Step& sort) {
   const WordBits bits = bits_of(kernel, sort);
-  return bits.place == 0 ? DType::i64 : bits.words == 1 ? DType::u32 : DType::u64;
+  return bits.place == 0 ? DType::i64 : dtype_of(bits);
 }
 
 std::vector<std::byte> words_of_places(const Kernel& kernel, const Step& sort,

@@ -9,6 +9,7 @@
 //   sort y[j0] for (j0: 5000) = argsort load x[j0] in 8192 from load q[j0]
 #include "tiny_compile/loops/split_sort.h"
 
+#include "tiny_compile/loops/sort_rules.h"
 #include "tiny_compile/loops/sorted_words.h"
 #include "tiny_compile/loops/split.h"
 
@@ -17,8 +18,9 @@ namespace {
 
 int add_buffer(Program& program, const Kernel& kernel, int64_t run) {
   const Buffer result = program.buffers[kernel.steps[0].buffer];
-  const DType words = sizes(program).empty() ? dtype_of_words(kernel, kernel.steps[0])
-                                             : DType::i64;  // by a thread each: places
+  const DType words = is_sorted_together(program, kernel)
+                          ? dtype_of_words(kernel, kernel.steps[0])
+                          : DType::i64;  // by a thread each: places
   return add_temporary(program, "p", str(run, "_", kernel.name), {words, result.type.shape},
                        result.size);
 }

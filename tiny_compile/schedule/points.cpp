@@ -70,17 +70,26 @@ bool goes_along_rows(const Kernel& kernel, const Scalar& load) {
                      [&](const Axis& row) { return depends_on(load.index, row.name); });
 }
 
+// Bytes of a pack of what is read.
+int64_t bytes_of_pack(const Program& program, const Kernel& kernel, int64_t vector) {
+  int64_t bytes = 0;
+  for (const int id : evaluated_by_points(kernel)) {
+    const Scalar& load = kernel.scalars[id];
+    if (load.kind == ScalarKind::Load && goes_along_rows(kernel, load))
+      bytes += vector * size_of(program.buffers[load.buffer].type.dtype);
+  }
+  return bytes;
+}
+
 // Whether its arithmetic takes longer than memory does: on an H200 gelu, not silu(g) * u.
-bool takes_long(const Machine& machine, const Kernel& kernel) {
-  int64_t instructions = 0, bytes = 0;
+bool takes_long(const Program& program, const Kernel& kernel) {
+  int64_t instructions = 0, bytes = bytes_of_pack(program, kernel, 1);
   for (const Scalar& scalar : kernel.scalars) {
-    if (scalar.kind == ScalarKind::Load && goes_along_rows(kernel, scalar))
-      bytes += size_of(scalar.dtype);
     if (scalar.kind == ScalarKind::Apply)
       instructions += scalar.op == Op::gelu ? 2 * kCostly : is_costly(scalar) ? kCostly : 1;
   }
   for (const Step& step : kernel.steps) bytes += size_of(step.dtype);
-  const Rates rates = rates_of(machine);
+  const Rates rates = rates_of(program.machine);
   return static_cast<double>(instructions) * rates.bytes >
          static_cast<double>(bytes) * rates.instructions;
 }
@@ -159,9 +168,9 @@ int64_t words_of_choices(const Program& program, const Kernel& kernel, int vecto
   return vector * static_cast<int64_t>(buffers.size());
 }
 
-// Registers of all that a thread reads and writes; what is written is held as floats.
-int64_t words_of_packs(const Program& program, const Kernel& kernel, int vector) {
-  int64_t words = words_one_by_one(program, kernel, vector);
+// Registers of what is read in packs and of all that is written, which is held as floats.
+int64_t words_in_packs(const Program& program, const Kernel& kernel, int vector) {
+  int64_t words = 0;
   for (const int id : evaluated_by_points(kernel)) {
     const Scalar& load = kernel.scalars[id];
     if (load.kind == ScalarKind::Load && depends_on(load.index, last_row_axis(kernel).name) &&
@@ -227,17 +236,6 @@ Schedule with_parts(const Program& program, Kernel kernel, Schedule schedule) {
   return schedule;
 }
 
-// Bytes of a pack of what is read.
-int64_t bytes_of_pack(const Program& program, const Kernel& kernel, int64_t vector) {
-  int64_t bytes = 0;
-  for (const int id : evaluated_by_points(kernel)) {
-    const Scalar& load = kernel.scalars[id];
-    if (load.kind == ScalarKind::Load && goes_along_rows(kernel, load))
-      bytes += vector * size_of(program.buffers[load.buffer].type.dtype);
-  }
-  return bytes;
-}
-
 // Whether a thread that has one pack has little under way: what is read has little more than half as many bytes as what
 // is stored, or fewer, as bytes and their scales that become halves have; but an eighth at least, for less comes from a
 // cache.
@@ -274,11 +272,12 @@ int64_t slabs_of(const Program& program, const Kernel& kernel) {
   const PointPacks packs = point_packs_of(program, kernel, false);
   const int64_t threads = threads_to_fill(program.machine),
                 count = packs.count.constant() / packs.vector;
-  const bool is_heavy = takes_long(program.machine, kernel),
+  const int vector = static_cast<int>(packs.vector);
+  const int64_t one_by_one = words_one_by_one(program, kernel, vector),
+                words = one_by_one + words_in_packs(program, kernel, vector);
+  const bool is_heavy = takes_long(program, kernel),
              is_asked_much =
-                 !packs.chosen.empty() || (is_heavy && packs.through) ||
-                 !windows_of(program, kernel, static_cast<int>(packs.vector)).empty();
-  const int64_t words = words_of_packs(program, kernel, static_cast<int>(packs.vector));
+                 !packs.chosen.empty() || (is_heavy && packs.through) || one_by_one > 0;
   if (is_asked_much && count >= kSlabs * threads)
     return kSlabs * words > kMostUnderWay ? kFewSlabs : kSlabs;
   if (count >= kSlabs * threads && reads_little(program, kernel)) return kFewSlabs;
@@ -322,7 +321,8 @@ Schedule points_laid_out(const Program& program, Kernel kernel, bool any_count) 
   kernel.schedule = slabs;
   for (int64_t count = slabs_of(program, kernel); count > 1; count /= 2) {
     slabs.rows = layout_of_points(count, kWarpsOfSlabs, vector);
-    slabs.resident = small_blocks(program.machine, words_of_packs(program, kernel, vector));
+    slabs.resident = small_blocks(program.machine, words_one_by_one(program, kernel, vector) +
+                                                       words_in_packs(program, kernel, vector));
     slabs = with_parts(program, kernel, slabs);
     kernel.schedule = slabs;
     if (why_illegal_points(program, kernel).empty()) return slabs;

@@ -18,14 +18,10 @@ SortWords::SortWords(Tile& tile, DType dtype, bool down, int64_t count)
       dtype_(dtype),
       down_(down),
       bits_(word_bits(dtype, count)),
-      type_(bits_.words == 1 ? DType::u32 : DType::u64) {}
+      type_(dtype_of(bits_)) {}
 
 SortWords::SortWords(Tile& tile, const WordBits& bits)
-    : tile_(tile),
-      dtype_(DType::u32),
-      down_(false),
-      bits_(bits),
-      type_(bits_.words == 1 ? DType::u32 : DType::u64) {}
+    : tile_(tile), dtype_(DType::u32), down_(false), bits_(bits), type_(dtype_of(bits_)) {}
 
 int SortWords::make(Body& body, Op op, DType dtype, std::vector<int> operands) const {
   return computed(tile_, body, op, dtype, std::move(operands));
