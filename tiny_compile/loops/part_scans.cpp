@@ -22,8 +22,9 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kShort =
-    2 * kGroup;  // elements of a row that one thread goes over in no time
+// Elements of a row that one thread goes over in no time. (H200, us, running sums of softmax over 4 Mi elements of f32
+// by a thread a row and by two kernels: rows of 12 52.8, 19.5, of 16 55.5, 20.8, of 32 101, 20; of bf16 of 12 49.3, 17.2.)
+constexpr int64_t kShort = 4;
 
 bool runs_on(const Step& step) { return step.kind == StepKind::Scan; }
 
