@@ -10,7 +10,7 @@ using namespace tiny_compile::tests;
 
 namespace {
 
-Graph always(const Graph& graph) { return pad_products(graph, 0); }
+Graph always(const Graph& graph) { return pad_products(graph, true); }
 Graph as_it_is(const Graph& graph) { return pad_products(graph); }
 
 }  // namespace
@@ -31,14 +31,20 @@ TEST_CASE("columns of zeros are cut off the result", "[pad_products]") {
                 "%4: f16[3,9] = slice %3 {axis=1, start=0, stop=9, step=1}; return %4");
 }
 
-TEST_CASE("a result's rows are whole 16 bytes too, whichever way its factor lies",
+TEST_CASE("a narrow result's rows are whole 16 bytes too, whichever way its factor lies",
           "[pad_products]") {
   check_becomes(
-      always, "%0 x: bf16[3,16], %1 w: bf16[9,16]",
-      "%2: bf16[16,9] = permute %1 {axes=[1,0]}; %3: bf16[3,9] = matmul %0, %2; return %3",
+      always, "%0 x: bf16[11,16], %1 w: bf16[9,16]",
+      "%2: bf16[16,9] = permute %1 {axes=[1,0]}; %3: bf16[11,9] = matmul %0, %2; return %3",
       "%2: bf16[16,16] = pad %1 {low=[0,0], high=[7,0], value=0.0}; "
-      "%3: bf16[16,16] = permute %2 {axes=[1,0]}; %4: bf16[3,16] = matmul %0, %3; "
-      "%5: bf16[3,9] = slice %4 {axis=1, start=0, stop=9, step=1}; return %5");
+      "%3: bf16[16,16] = permute %2 {axes=[1,0]}; %4: bf16[11,16] = matmul %0, %3; "
+      "%5: bf16[11,9] = slice %4 {axis=1, start=0, stop=9, step=1}; return %5");
+}
+
+TEST_CASE("a wide result's factor stays, where it is even as it lies", "[pad_products]") {
+  check_stays(always, "%0 x: bf16[2,16], %1 w: bf16[9,16]",
+              "%2: bf16[16,9] = permute %1 {axes=[1,0]}; %3: bf16[2,9] = matmul %0, %2; "
+              "return %3");
 }
 
 TEST_CASE("a transposed factor keeps its order in memory", "[pad_products]") {
@@ -75,17 +81,21 @@ TEST_CASE("whole 16 bytes, floats of four and axes that do not lie side by side 
 }
 
 TEST_CASE("it must be worth the copies", "[pad_products]") {
-  const auto padded = [](int64_t m, int64_t k, int64_t n) {
+  const auto padded = [](int64_t m, int64_t k, int64_t n, int64_t batches = 1) {
     const Graph graph =
-        parse_graph(str("graph g(%0 x: bf16[", m, ",", k, "], %1 w: bf16[", k, ",", n,
-                        "]) {\n  %2: bf16[", m, ",", n, "] = matmul %0, %1\n  return %2\n}\n"));
+        parse_graph(str("graph g(%0 x: bf16[", batches, ",", m, ",", k, "], %1 w: bf16[",
+                        batches, ",", k, ",", n, "]) {\n  %2: bf16[", batches, ",", m, ",", n,
+                        "] = matmul %0, %1\n  return %2\n}\n"));
     return !(as_it_is(graph) == graph);
   };
   CHECK(padded(4096, 2389, 1024));
   CHECK(padded(2048, 1025, 2048));
   CHECK(padded(1807, 1536, 3071));
-  CHECK_FALSE(padded(8192, 1001, 64));  // each of x is used 64 times
-  CHECK_FALSE(padded(256, 2389, 256));  // two launches take longer
+  CHECK(padded(256, 2389, 256));  // 2389 steps, one after another
+  CHECK(padded(257, 257, 128, 1024));
+  CHECK_FALSE(padded(32768, 1001, 64));  // each of x is used 64 times
+  CHECK_FALSE(padded(300, 300, 300));  // rows of whole 8 bytes lose less
+  CHECK_FALSE(padded(64, 65, 64));       // two launches take longer
 }
 
 TEST_CASE("the padded product is the same bits", "[pad_products]") {

@@ -5,12 +5,17 @@
 //   temp t: bf16[8192,50257]                    store t[i*50257 + j]
 // =>
 //   temp t: bf16[8192,50257] size=411762688     store t[i*50264 + j]
+//
+// What the caller is given has the layout that he asked for. Where it is halves and the library loses more than a copy
+// takes, the product goes to a temporary, which all kernels read, and the last of them copies it.
 #include "tiny_compile/loops/pad_rows.h"
 
 #include <algorithm>
 
 #include "tiny_compile/base/integer.h"
 #include "tiny_compile/loops/library_matmul.h"
+#include "tiny_compile/loops/split.h"
+#include "tiny_compile/passes/passes.h"
 
 namespace tiny_compile {
 namespace {
@@ -30,8 +35,8 @@ Expr padded(const Expr& index, int64_t row, int64_t longer) {
 }
 
 // The row's length, 0 where there is nothing to gain.
-int64_t ragged_row(const Buffer& buffer) {
-  if (buffer.role != Role::Temporary || buffer.type.shape.size() < 2) return 0;
+int64_t ragged_row(const Buffer& buffer, Role role) {
+  if (buffer.role != role || buffer.type.shape.size() < 2) return 0;
   const Expr& row = buffer.type.shape.back();
   if (!row.is_constant() || !buffer.size.is_constant()) return 0;
   const int64_t bytes = row.constant() * size_of(buffer.type.dtype);
@@ -57,6 +62,76 @@ bool pad(Program& program, int buffer, int64_t row, int64_t longer) {
   return true;
 }
 
+constexpr double kOfRest =
+    2.5;  // of a copied element, for each that the rest's call multiplies
+
+// Whether a result is worth a copy, and a call more for what is over (library_calls).
+bool pays(const LibraryMatmul& x) {
+  const double products =
+                   static_cast<double>(x.batches.empty() ? 1 : x.batches[0].count * x.calls()),
+               rows = products * static_cast<double>(x.n),
+               takes = rows * (static_cast<double>(x.m) + kOfRest * static_cast<double>(x.k)) +
+                       2 * kLaunchInElements;
+  return is_half(x.d.dtype) && lost_by_odd_axis(x.m, products, x.n, x.m, x.k) > takes;
+}
+
+// rows(i, j) { store y[i*50257 + j] = load t[i*50257 + j] }
+Kernel copy_of(const Program& program, const Kernel& product, int from, int to, int64_t row) {
+  Kernel copy;
+  copy.name = "copy_" + product.name;
+  copy.where = product.where;
+  copy.axes = {{"i0", program.buffers[to].size.constant() / row}, {"i1", row}};
+  copy.rows = 2;
+  const Expr place = copy.axes[0].symbol() * row + copy.axes[1].symbol();
+  Step store;
+  store.buffer = to;
+  store.dtype = program.buffers[to].type.dtype;
+  store.index = place;
+  store.value = ScalarTable(copy).load(program, from, place);
+  copy.steps.push_back(std::move(store));
+  return normalize(std::move(copy));
+}
+
+// The product writes a temporary, everyone reads that, and the last kernel copies it into `result`.
+Program with_copy(Program program, int product, int result, int64_t row) {
+  const Buffer given = program.buffers[result];
+  const int made =
+      add_temporary(program, "t", str(given.name, "_padded"), given.type, given.size);
+  for (Kernel& kernel : program.kernels) {
+    for (Scalar& scalar : kernel.scalars) {
+      if (scalar.kind == ScalarKind::Load && scalar.buffer == result) scalar.buffer = made;
+    }
+  }
+  for (Step& step : program.kernels[product].steps) {
+    if (!makes_register(step) && step.buffer == result) step.buffer = made;
+  }
+  program.launches.push_back({static_cast<int>(program.kernels.size())});
+  program.kernels.push_back(copy_of(program, program.kernels[product], made, result, row));
+  return program;
+}
+
+int64_t whole(int64_t row, DType dtype) {
+  const int64_t each = kAligned / size_of(dtype);
+  return ceil_divide(row, each) * each;
+}
+
+// Results that the caller is given, by way of temporaries with longer rows.
+Program copy_results(Program program) {
+  const int count = static_cast<int>(program.kernels.size());
+  for (int k = 0; k < count; k++) {
+    const LibraryMatch match = library_matmul(program, program.kernels[k]);
+    if (!match.matmul || !pays(*match.matmul)) continue;
+    const int result = match.matmul->d.buffer;
+    const Buffer& buffer = program.buffers[result];
+    const int64_t row = ragged_row(buffer, Role::Output);
+    if (row != match.matmul->m || buffer.size != product(buffer.type.shape)) continue;
+    Program longer = with_copy(program, k, result, row);
+    const int made = static_cast<int>(longer.buffers.size()) - 1;
+    if (pad(longer, made, row, whole(row, buffer.type.dtype))) program = std::move(longer);
+  }
+  return program;
+}
+
 }  // namespace
 
 Program pad_rows(const Program& program) {
@@ -66,15 +141,13 @@ Program pad_rows(const Program& program) {
     if (!match.matmul) continue;
     for (const LibraryMatrix& matrix : {match.matmul->a, match.matmul->b, match.matmul->d}) {
       const Buffer& buffer = result.buffers[matrix.buffer];
-      const int64_t row = ragged_row(buffer);
+      const int64_t row = ragged_row(buffer, Role::Temporary);
       if (row == 0 || buffer.size != product(buffer.type.shape)) continue;
-      const int64_t each = kAligned / size_of(matrix.dtype);
       Program longer = result;
-      if (pad(longer, matrix.buffer, row, ceil_divide(row, each) * each))
-        result = std::move(longer);
+      if (pad(longer, matrix.buffer, row, whole(row, matrix.dtype))) result = std::move(longer);
     }
   }
-  return result;
+  return result.target == Target::Cuda ? copy_results(std::move(result)) : result;
 }
 
 }  // namespace tiny_compile

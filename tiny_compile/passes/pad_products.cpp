@@ -19,8 +19,14 @@
 namespace tiny_compile {
 namespace {
 
-constexpr int64_t kAligned = 16;     // bytes
-constexpr double kLaunch = 1 << 22;  // elements that could be copied while two kernels start
+constexpr int64_t kAligned = 16;  // bytes
+// Multiply-adds, of whole tiles, and terms of a sum, which a tile's threads wait for one after another: what is lost by
+// them takes as long as an element's copy, or so many. (H200, 600 TFLOP/s for 95, and 23 ns a term; 4 bytes an element
+// of a copy at 3.4 TB/s. NOTES, "Odd products".) A third of that where two elements or four are whole.
+constexpr double kMultiplied = 64, kTerm = 1 << 14;
+constexpr double kOfEven = 1.0 / 3;
+constexpr int64_t kTile = 64;
+constexpr int64_t kWide = 4;  // times as many columns as rows
 
 // The axis, of the last two, in which elements lie side by side; -1: neither.
 int contiguous_axis(const Graph& graph, int id) {
@@ -40,9 +46,17 @@ int contiguous_axis(const Graph& graph, int id) {
   return last;
 }
 
+// What is missing of each axis of a product, m x k by k x n, and what is copied for it.
+struct Zeros {
+  int64_t m = 0, n = 0, k = 0;
+  bool of_a() const { return m != 0 || k != 0; }
+  bool of_b() const { return n != 0 || k != 0; }
+  bool of_result() const { return m != 0 || n != 0; }
+};
+
 class Padding {
  public:
-  Padding(Graph& out, int uses) : out_(out), uses_(uses) {}
+  Padding(Graph& out, bool always) : out_(out), always_(always) {}
 
   // What stands for the product; its own node where nothing is gained.
   int visit(Node product) {
@@ -51,13 +65,15 @@ class Padding {
     const int a = product.inputs[0], b = product.inputs[1];
     const int last = product.type.rank() - 1;
     const int along_a = contiguous_axis(out_, a), along_b = contiguous_axis(out_, b);
-    const int64_t m = along_a == last - 1 ? missing(a, last - 1) : 0;
-    const int64_t n = missing(b, last);  // the result's rows
-    const int64_t k = along_a == last || along_b == last - 1 ? missing(a, last) : 0;
-    if (!pays(product, m != 0 || k != 0, n != 0 || k != 0, m != 0 || n != 0))
-      return out_.append(std::move(product));
+    Zeros zeros;
+    if (along_a == last - 1) zeros.m = missing(a, last - 1);
+    if (along_a == last || along_b == last - 1) zeros.k = missing(a, last);
+    // Of a wide result whose factor is even as it lies, pad_rows makes longer rows (loops/pad_rows.h).
+    const bool is_wide = size(b, last) >= kWide * size(a, last - 1);
+    if (along_b == last || zeros.k != 0 || !is_wide) zeros.n = missing(b, last);
+    if (!pays(product, zeros)) return out_.append(std::move(product));
     const Shape exact = product.type.shape;
-    product.inputs = {padded(a, m, k), padded(b, k, n)};
+    product.inputs = {padded(a, zeros.m, zeros.k), padded(b, zeros.k, zeros.n)};
     const Location where = product.where;
     const int whole = append(std::move(product));
     return cut(cut(whole, last - 1, exact, where), last, exact, where);
@@ -80,14 +96,24 @@ class Padding {
     return ceil_divide(size(id, axis), pack) * pack - size(id, axis);
   }
 
-  bool pays(const Node& product, bool a, bool b, bool result) const {
-    const double sums = static_cast<double>(size(product.inputs[0], product.type.rank() - 1));
-    double copied = 0;
-    if (a) copied += count(out_[product.inputs[0]].type);
-    if (b) copied += count(out_[product.inputs[1]].type);
-    if (result) copied += count(product.type);
-    return copied > 0 && count(product.type) * sums >= uses_ * (copied + kLaunch);
+  bool pays(const Node& product, const Zeros& zeros) const {
+    if (!zeros.of_a() && !zeros.of_b()) return false;
+    const int a = product.inputs[0], b = product.inputs[1], last = product.type.rank() - 1;
+    double copied = 0, products = 1;
+    const auto copy = [&](const Type& type) { copied += count(type) + kLaunchInElements; };
+    if (zeros.of_a()) copy(out_[a].type);
+    if (zeros.of_b()) copy(out_[b].type);
+    if (zeros.of_result()) copy(product.type);
+    for (int axis = 0; axis < last - 1; axis++) products *= static_cast<double>(size(a, axis));
+    const int64_t m = size(a, last - 1), k = size(a, last), n = size(b, last);
+    double lost = 0;
+    for (const auto& [axis, missing] :
+         {std::pair{m, zeros.m}, std::pair{n, zeros.n}, std::pair{k, zeros.k}}) {
+      if (missing != 0) lost = std::max(lost, lost_by_odd_axis(axis, products, m, n, k));
+    }
+    return always_ || lost > copied;
   }
+
   static double count(const Type& type) {
     return static_cast<double>(product(type.shape).constant());
   }
@@ -146,16 +172,25 @@ class Padding {
   }
 
   Graph& out_;
-  int uses_;
+  bool always_;
   std::map<std::tuple<int, int64_t, int64_t>, int> padded_;  // id, rows, columns
 };
 
 }  // namespace
 
-Graph pad_products(const Graph& graph, int uses) {
+double lost_by_odd_axis(int64_t axis, double count, int64_t m, int64_t n, int64_t k) {
+  const auto whole = [](int64_t size) {
+    return static_cast<double>(ceil_divide(size, kTile) * kTile);
+  };
+  const double terms = static_cast<double>(k), all = count * whole(m) * whole(n) * terms,
+               lost = std::max(all / kMultiplied, terms * kTerm);
+  return axis % 2 != 0 ? lost : lost * kOfEven;
+}
+
+Graph pad_products(const Graph& graph, bool always) {
   std::optional<Padding> padding;
   return rebuild(graph, [&](Graph& out, Node node) {
-    if (!padding) padding.emplace(out, uses);
+    if (!padding) padding.emplace(out, always);
     return padding->visit(std::move(node));
   });
 }

@@ -38,11 +38,21 @@ Graph inline_calls(const Graph& graph, const NodeChoice& which = nullptr);
 using GraphFunction = std::function<Graph(const Graph&)>;
 Graph with_graphs_inside(const GraphFunction& pass, const Graph& graph);
 
-// For the vendor's library: factors of large products of halves get zeros behind the axis in which
-// they, or the result, lie in memory, up to a multiple of 16 bytes; what that adds to a result is cut off. Only where
-// each element that is copied is used `uses` times: on an H100 120 TFLOP/s become 550, and what is
-// copied takes 4 bytes of 2.4 TB/s each.
-Graph pad_products(const Graph& graph, int uses = 256);
+// Where products are left to the vendor's library, and so have no bits of their own: those of one row become sums in
+// f32 along the other factor's rows, and so do those of up to four rows with a factor that is computed of fewer bytes
+// than it has.
+Graph thin_products(const Graph& graph);
+
+// What the vendor's library loses where a matrix of halves lies along an axis of so many elements, which are no whole
+// 16 bytes, the result, m x n, or a factor, with k terms of each sum, `count` products of a batch: in elements that a
+// kernel could copy meanwhile.
+double lost_by_odd_axis(int64_t axis, double count, int64_t m, int64_t n, int64_t k);
+constexpr double kLaunchInElements = 1 << 21;  // that could be copied while a kernel starts
+
+// For the vendor's library: factors of products of halves get zeros behind the axis in which they lie in memory, up to
+// a multiple of 16 bytes, and with them what they share that axis with; what that adds to a result is cut off. Only
+// where more is lost otherwise than the copies take, or `always`.
+Graph pad_products(const Graph& graph, bool always = false);
 
 // The uniform value of a node that is a constant, seen through views.
 std::optional<Literal> constant_value(const Graph& graph, int id);
