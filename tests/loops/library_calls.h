@@ -156,11 +156,13 @@ inline std::string name_of(LibraryVector vector) {
   return kNames[static_cast<int>(vector)];
 }
 
-// The default, with all that the library can do.
+// The default, with all that the library can do, and the least it is given.
 inline Pipeline library_pipeline(Matmul matmul) {
-  return with_library(insert_after(default_pipeline(), "fold_columns",
-                                   {"library_sums", ProgramPass(library_sums)}),
-                      matmul);
+  Pipeline pipeline = with_library(insert_after(default_pipeline(), "fold_columns",
+                                                {"library_sums", ProgramPass(library_sums)}),
+                                   matmul);
+  std::erase_if(pipeline, [](const Stage& stage) { return stage.name == "thin_products"; });
+  return pipeline;
 }
 
 struct ForLibrary {

@@ -329,9 +329,10 @@ TEST_CASE("random graphs mean the same where the library multiplies", "[library]
 TEST_CASE("the stage stands before the first of a Program, in a prefix as well", "[library]") {
   REQUIRE(with_library({}, Matmul::Library)[0].name == "library");
   const Pipeline library = with_library(default_pipeline(), Matmul::Library);
-  REQUIRE(library[4].name == "pad_products");
-  REQUIRE(library[5].name == "lower");
-  REQUIRE(library[6].name == "library");
+  REQUIRE(library[4].name == "thin_products");
+  REQUIRE(library[5].name == "pad_products");
+  REQUIRE(library[6].name == "lower");
+  REQUIRE(library[7].name == "library");
   REQUIRE(with_library(default_pipeline(), Matmul::Generated).size() ==
           default_pipeline().size());
 }

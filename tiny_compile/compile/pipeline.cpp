@@ -180,9 +180,10 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   pipeline.insert(at, Stage{"library", ProgramPass(leave)});
   const auto lowers = std::find_if(pipeline.begin(), pipeline.end(),
                                    [](const Stage& s) { return s.name == "lower"; });
-  if (lowers != pipeline.end())
-    pipeline.insert(
-        lowers, {"pad_products", GraphPass([](const Graph& g) { return pad_products(g); })});
+  if (lowers != pipeline.end()) {
+    const Stage pad{"pad_products", GraphPass([](const Graph& g) { return pad_products(g); })};
+    pipeline.insert(pipeline.insert(lowers, pad), {"thin_products", GraphPass(thin_products)});
+  }
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });
   if (!fuses) return pipeline;
