@@ -281,3 +281,17 @@ TEST_CASE("older and smaller GPUs get kernels that they can run", "[cuda]") {
     }
   }
 }
+
+TEST_CASE("a byte is a half without rounding, and a pack of bools begins as false", "[cuda]") {
+  const auto text = [](const char* from) {
+    return cuda_of(str("graph g(%0 x: ", from, "[300,40]) {\n  %1: bf16[300,40] = cast %0\n",
+                       "  %2: bf16[300,40] = abs %1\n  return %2\n}\n"))
+        .text;
+  };
+  CHECK_THAT(text("i8"), !ContainsSubstring("tc_round_bf16("));
+  CHECK_THAT(text("i32"), ContainsSubstring("tc_round_bf16("));
+  const Source bools =
+      cuda_of("graph g(%0 x: f32[400001]) {\n  %1: bool[400001] = eq %0, %0\n  return %1\n}\n");
+  CHECK_THAT(bools.text, ContainsSubstring("bool out") && ContainsSubstring("] = {};"));
+  check_compiles(bools);
+}

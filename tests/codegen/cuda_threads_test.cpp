@@ -508,3 +508,13 @@ TEST_CASE("folds of two dtypes and widths, and of no loop, whatever the layouts 
     }
   }
 }
+
+TEST_CASE("each byte is a half of its own", "[codegen][threads]") {
+  const std::vector<Tensor> bytes = {arange(256).to(DType::u8),
+                                     (arange(256) - 128).to(DType::i8)};
+  const Function halves = [](In i) {
+    return Out{i[0].to(DType::f16) * 0.5, i[0].to(DType::bf16) * 0.5, i[1].to(DType::f16) * 0.5,
+               i[1].to(DType::bf16) * 0.5};
+  };
+  check_bits(halves, bytes);
+}

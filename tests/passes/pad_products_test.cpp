@@ -94,7 +94,7 @@ TEST_CASE("it must be worth the copies", "[pad_products]") {
   CHECK(padded(256, 2389, 256));  // 2389 steps, one after another
   CHECK(padded(257, 257, 128, 1024));
   CHECK_FALSE(padded(32768, 1001, 64));  // each of x is used 64 times
-  CHECK_FALSE(padded(300, 300, 300));  // rows of whole 8 bytes lose less
+  CHECK_FALSE(padded(300, 300, 300));    // rows of whole 8 bytes lose less
   CHECK_FALSE(padded(64, 65, 64));       // two launches take longer
 }
 

@@ -397,6 +397,47 @@ TEST_CASE("columns that are read once have enough under way", "[schedule]") {
         "layouts rows grid · lane 32 loop register 32 · serial 4 · warp 8 resident=4");
 }
 
+TEST_CASE("columns of halves go by fours where they are many, and light or not written",
+          "[schedule]") {
+  const auto logsumexp = [](int64_t columns) {
+    const std::string one = str("bf16[1,", columns, "]");
+    return on_gpu(str("(%0 x: bf16[383,", columns, "]) {\n  %1: ", one,
+                      " = max %0 {axes=[0], keepdim=1}\n  %2: ", one,
+                      " = sum_exp %0 {axes=[0], keepdim=1}\n  %3: ", one,
+                      " = log %2\n  %4: ", one, " = add %1, %3\n  return %4\n}\n"));
+  };
+  CHECK(logsumexp(443992) ==
+        "layouts rows grid · lane 8 · vector 4 loop register 16 · warp 8 · lane 4 from 8");
+  CHECK(logsumexp(4096) ==
+        "layouts rows grid · lane 8 · vector 2 loop register 16 · warp 8 · lane 4 from 8");
+}
+
+TEST_CASE("columns of halves that three reductions go over are read again in wide pieces",
+          "[schedule]") {
+  const auto statistics = [](const std::string& dtype) {
+    const std::string x = dtype + "[576,32768]", one = dtype + "[32768]";
+    return on_gpu(str("(%0 x: ", x,
+                      ") {\n  %1: f32[576,32768] = cast %0\n"
+                      "  %2: f32[32768] = sum %1 {axes=[0]}\n  %3: ",
+                      one, " = min %0 {axes=[0]}\n  %4: ", one,
+                      " = max %0 {axes=[0]}\n  %5: f32[1,32768] = reshape %2\n"
+                      "  %6: f32[576,32768] = expand %5\n  %7: f32[576,32768] = sub %1, %6\n"
+                      "  %8: f32[576,32768] = mul %7, %7\n"
+                      "  %9: f32[32768] = sum %8 {axes=[0]}\n  return %9, %3, %4\n}\n"));
+  };
+  CHECK(statistics("bf16") ==
+        "layouts rows grid · lane 16 · vector 2 loop register 32 · serial 2 · warp 8 · "
+        "lane 2 from 16");
+  CHECK(statistics("f32") ==  // held
+        "layouts rows grid · lane 16 loop register 64 · warp 8 · lane 2 from 16");
+}
+
+TEST_CASE("places of long rows have half the warps, where rows are many", "[schedule]") {
+  CHECK(on_gpu("(%0 x: f32[1024,32064]) {\n  %1: i64[1024] = argmax %0 {axes=[1]}\n"
+               "  return %1\n}\n") ==
+        "layouts rows grid loop serial 8 · warp 4 · register 8 · lane 32 · vector 4");
+}
+
 TEST_CASE("columns that lie in each other are a block's", "[schedule]") {
   const auto line_of = [](int64_t columns) {
     return on_gpu(str("(%0 x: f32[1000,1000,", columns, "]) {\n  %1: f32[1000,", columns,

@@ -1,6 +1,7 @@
 // How does an array of a tile read in CUDA C?
 //
 //   array sum2: f32[16]        =>  float sum2[16];
+//   array out1: bool[4]        =>  bool out1[4] = {};
 //   packed pack0: bf16[8]      =>  tc_kept<tc_bf16, 8> pack0 = {};
 //   shared given0: f32[512]    =>  __shared__ alignas(16) float given0[512];
 //   cluster sent0: f32[64]     =>  __shared__ alignas(16) float sent0[16];   of 4 blocks, element 9 in block 1 at 2
@@ -36,7 +37,9 @@ int64_t declare(const CudaTile& t, const Array& array, int64_t place) {
   }
   // nvcc reads neighbours at once where it knows that they begin at a multiple of an access.
   const char* where = array.space == Space::Register ? "" : "__shared__ alignas(16) ";
-  t.out.line(str(where, type, " ", array.name, "[", size, "];"));
+  // A pack that ends early is copied with what is behind its end: a bool may not be anything there.
+  const bool is_bool = array.space == Space::Register && array.dtype == DType::boolean;
+  t.out.line(str(where, type, " ", array.name, "[", size, "]", is_bool ? " = {};" : ";"));
   return place;
 }
 

@@ -275,9 +275,11 @@ std::string ScalarWriter::converted(int id) const {
   const std::string value = name(operand);
   if (from == to) return value;
   if (is_half(to)) {
-    const bool exact = is_half(from) || from == DType::f32 || from == DType::f64;
+    const bool is_float = is_half(from) || from == DType::f32 || from == DType::f64;
     if (from == DType::f32 && !rounds(id)) return value;
-    return rounded(calls_, to, exact ? value : str(calls_("tc_cast"), "<float>(", value, ")"));
+    const std::string number =
+        is_float ? value : str(calls_("tc_cast"), "<float>(", value, ")");
+    return size_of(from) == 1 ? number : rounded(calls_, to, number);  // a half has all bytes
   }
   if (to == DType::f32 && is_half(from)) return value;
   const bool rounds_at_once = calls_.cuda && category(to) != Category::Float &&

@@ -61,7 +61,8 @@ Built faster_products(const Built& library, const CompileOptions& options, const
 
 Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph) {
   if (options.backend == "eager") return {};
-  const bool generates = device == cpu || options.deterministic || !multiplies(graph);
+  const bool generates = device == cpu || options.deterministic || !multiplies(graph) ||
+                         !symbols(graph).empty();  // the library's calls are of numbers
   const Matmul library = options.tf32 ? Matmul::LibraryTf32 : Matmul::Library;
   const Pipeline pipeline =
       generates ? options.pipeline : with_library(options.pipeline, available_matmul(library));

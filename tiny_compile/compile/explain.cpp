@@ -104,9 +104,14 @@ std::vector<std::string> library_calls(const Staged& staged) {
   return calls;
 }
 
+// Matmuls, those of the graphs inside too.
 int64_t products_of(const Graph& graph) {
-  return std::count_if(graph.nodes.begin(), graph.nodes.end(),
-                       [](const Node& node) { return node.op == Op::matmul; });
+  int64_t count = 0;
+  for (const Node& node : graph.nodes) {
+    count += node.op == Op::matmul;
+    for (const Graph& inside : node.graphs) count += products_of(inside);
+  }
+  return count;
 }
 
 void check_bits(const Rung& first, const Rung& rung, bool exact) {

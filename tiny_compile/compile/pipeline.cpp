@@ -181,8 +181,10 @@ Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   const auto lowers = std::find_if(pipeline.begin(), pipeline.end(),
                                    [](const Stage& s) { return s.name == "lower"; });
   if (lowers != pipeline.end()) {
-    const Stage pad{"pad_products", GraphPass([](const Graph& g) { return pad_products(g); })};
-    pipeline.insert(pipeline.insert(lowers, pad), {"thin_products", GraphPass(thin_products)});
+    const auto thin = [](const Graph& g) { return symbols(g).empty() ? thin_products(g) : g; };
+    const auto pad = [](const Graph& g) { return symbols(g).empty() ? pad_products(g) : g; };
+    const auto at = pipeline.insert(lowers, Stage{"pad_products", GraphPass(pad)});
+    pipeline.insert(at, Stage{"thin_products", GraphPass(thin)});
   }
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });

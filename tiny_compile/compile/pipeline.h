@@ -34,9 +34,11 @@ Pipeline default_pipeline();
 bool takes_graph(const Stage& stage);  // a Graph pass or `lower`
 
 // The same with a stage "library" before the first that works on a Program: matmuls are left to
-// the vendor's library. Before lower stand thin_products and pad_products, behind fuse epilogues and pad_rows. For
-// Matmul::Generated, as it was. A stage that is not there: {"library_sums", library_sums} behind fold_columns leaves sums beside products to the
-// library too, one launch less each, and slower wherever it was measured (tests/bench/NOTES.md).
+// the vendor's library, where all sizes are numbers. Before lower stand thin_products and
+// pad_products; behind fuse stand epilogues and pad_rows. For Matmul::Generated, as it was. A
+// stage that is not there: {"library_sums", library_sums} behind fold_columns leaves sums beside
+// products to the library too, one launch less each, and slower wherever it was measured
+// (tests/bench/NOTES.md).
 Pipeline with_library(Pipeline pipeline, Matmul matmul);
 
 Source emit(const Tiles& tiles);  // for the program's target

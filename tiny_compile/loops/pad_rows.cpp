@@ -6,8 +6,8 @@
 // =>
 //   temp t: bf16[8192,50257] size=411762688     store t[i*50264 + j]
 //
-// What the caller is given has the layout that he asked for. Where it is halves and the library loses more than a copy
-// takes, the product goes to a temporary, which all kernels read, and the last of them copies it.
+// What the caller is given has the layout that they asked for. Where it is halves and the library loses more than a
+// copy takes, the product goes to a temporary, which all kernels read, and a kernel at the end copies it.
 #include "tiny_compile/loops/pad_rows.h"
 
 #include <algorithm>
@@ -119,6 +119,7 @@ int64_t whole(int64_t row, DType dtype) {
 Program copy_results(Program program) {
   const int count = static_cast<int>(program.kernels.size());
   for (int k = 0; k < count; k++) {
+    if (schedule_of(program.kernels[k]).strategy != Strategy::Library) continue;
     const LibraryMatch match = library_matmul(program, program.kernels[k]);
     if (!match.matmul || !pays(*match.matmul)) continue;
     const int result = match.matmul->d.buffer;

@@ -20,31 +20,13 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kAligned = 16;  // bytes
-// Multiply-adds, of whole tiles, and terms of a sum, which a tile's threads wait for one after another: what is lost by
-// them takes as long as an element's copy, or so many. (H200, 600 TFLOP/s for 95, and 23 ns a term; 4 bytes an element
-// of a copy at 3.4 TB/s. NOTES, "Odd products".) A third of that where two elements or four are whole.
+// So many multiply-adds, of whole tiles, lose as much as copying one element takes, and each term of a sum, which a
+// tile's threads wait for, as much as copying so many. (H200: 600 TFLOP/s become 95, and a term takes 23 ns more; an
+// element's copy is 4 bytes at 3.4 TB/s. NOTES, "Odd products".) A third of that where two elements or four are whole.
 constexpr double kMultiplied = 64, kTerm = 1 << 14;
 constexpr double kOfEven = 1.0 / 3;
 constexpr int64_t kTile = 64;
 constexpr int64_t kWide = 4;  // times as many columns as rows
-
-// The axis, of the last two, in which elements lie side by side; -1: neither.
-int contiguous_axis(const Graph& graph, int id) {
-  const Node& node = graph[id];
-  const int last = node.type.rank() - 1;
-  const auto one_of_two = [&](int axis) { return axis >= last - 1 ? axis : -1; };
-  if (node.op == Op::permute) {
-    const std::vector<int> axes = node.axes();
-    const auto at = std::find(axes.begin(), axes.end(), last);
-    return one_of_two(static_cast<int>(at - axes.begin()));
-  }
-  if (const Attr* strides = node.find(Key::strides)) {
-    const auto at = std::find(strides->values.begin(), strides->values.end(), Expr(1));
-    if (at == strides->values.end()) return -1;
-    return one_of_two(static_cast<int>(at - strides->values.begin()));
-  }
-  return last;
-}
 
 // What is missing of each axis of a product, m x k by k x n, and what is copied for it.
 struct Zeros {
@@ -177,6 +159,23 @@ class Padding {
 };
 
 }  // namespace
+
+int contiguous_axis(const Graph& graph, int id) {
+  const Node& node = graph[id];
+  const int last = node.type.rank() - 1;
+  const auto one_of_two = [&](int axis) { return axis >= last - 1 ? axis : -1; };
+  if (node.op == Op::permute) {
+    const std::vector<int> axes = node.axes();
+    const auto at = std::find(axes.begin(), axes.end(), last);
+    return one_of_two(static_cast<int>(at - axes.begin()));
+  }
+  if (const Attr* strides = node.find(Key::strides)) {
+    const auto at = std::find(strides->values.begin(), strides->values.end(), Expr(1));
+    if (at == strides->values.end()) return -1;
+    return one_of_two(static_cast<int>(at - strides->values.begin()));
+  }
+  return last;
+}
 
 double lost_by_odd_axis(int64_t axis, double count, int64_t m, int64_t n, int64_t k) {
   const auto whole = [](int64_t size) {

@@ -38,10 +38,14 @@ Graph inline_calls(const Graph& graph, const NodeChoice& which = nullptr);
 using GraphFunction = std::function<Graph(const Graph&)>;
 Graph with_graphs_inside(const GraphFunction& pass, const Graph& graph);
 
-// Where products are left to the vendor's library, and so have no bits of their own: those of one row become sums in
+// For products that are left to the vendor's library, and so have no bits of their own: those of one row become sums in
 // f32 along the other factor's rows, and so do those of up to four rows with a factor that is computed of fewer bytes
-// than it has.
+// than it has, or is halves in rows that begin anywhere. Of f16, bf16 and f32, with numbers for sizes; products of
+// windows, which are not the library's, stay.
 Graph thin_products(const Graph& graph);
+
+// The axis, of the last two, in which elements of a matrix lie side by side; -1: neither.
+int contiguous_axis(const Graph& graph, int id);
 
 // What the vendor's library loses where a matrix of halves lies along an axis of so many elements, which are no whole
 // 16 bytes, the result, m x n, or a factor, with k terms of each sum, `count` products of a batch: in elements that a

@@ -6,11 +6,12 @@
 // =>
 //   %4: f32[4096,1024] = mul %2, %3                        %2 and %3: the row and the other's rows, as f32
 //   %5: f32[4096] = sum %4 {axes=[1]}
-//   %6: bf16[4096] = cast %5                               and %7: bf16[1,4096] = reshape %6
+//   %6: f32[4096] = add %5, 0.0                            a product's zero is +0
+//   %7: bf16[4096] = cast %6                               and %8: bf16[1,4096] = reshape %7
 //
 // So it is with a few rows, each a sum of its own, where the library does badly: where the other factor is computed of
 // fewer bytes than it has, as weights of bytes and their scales are, which the library wants written as halves first,
-// and where its rows are halves that begin anywhere.
+// and where it is halves in rows that begin anywhere. A factor that all of a batch share is used by each of them.
 #include <algorithm>
 #include <set>
 
@@ -64,13 +65,18 @@ Sources sources_of(const Graph& graph, int id) {
   return sources;
 }
 
-bool are_of_less(const Graph& graph, const Sources& sources, int id) {
+double bytes_of(const Graph& graph, const Sources& sources) {
   double bytes = 0;
-  for (const int source : sources.nodes) {
-    if (!has_numbers(graph[source].type)) return false;
-    bytes += bytes_of(graph[source].type);
-  }
-  return sources.are_all && bytes < kFewer * bytes_of(graph[id].type);
+  for (const int source : sources.nodes) bytes += bytes_of(graph[source].type);
+  return bytes;
+}
+
+// How many of a batch share it.
+int64_t shared_by(const Graph& graph, int id) {
+  while (graph[id].op == Op::permute) id = graph[id].inputs[0];
+  if (graph[id].op != Op::expand) return 1;
+  const Type &one = graph[graph[id].inputs[0]].type, &all = graph[id].type;
+  return product(all.shape).constant() / product(one.shape).constant();
 }
 
 class Thin {
@@ -84,23 +90,37 @@ class Thin {
     if (!is_fixed || product.type.dtype == DType::f64) return out_.append(product);
     const int last = product.type.rank() - 1;
     where_ = product.where;
-    if (is_thin(size(a, last - 1), b, size(a, last)))
-      return sums(a, swapped(b), product.type, last - 1);
-    if (is_thin(size(b, last), a, size(a, last)))
-      return sums(swapped(b), a, product.type, last);
+    left_ = a;
+    if (is_thin(size(a, last - 1), b)) return sums(a, swapped(b), product.type, last - 1);
+    if (is_thin(size(b, last), a)) return sums(swapped(b), a, product.type, last);
     return out_.append(product);
   }
 
  private:
   int64_t size(int id, int axis) const { return out_[id].type.shape[axis].constant(); }
 
+  int terms_of(int factor) const {  // the axis that is summed over
+    return out_[factor].type.rank() - (factor == left_ ? 1 : 2);
+  }
+
   // Products of windows are not the library's.
-  bool is_thin(int64_t rows, int other, int64_t terms) const {
-    if (rows > kFewRows) return false;
+  bool is_thin(int64_t rows, int other) const {
     const Sources sources = sources_of(out_, other);
-    const DType dtype = out_[other].type.dtype;
-    const bool is_odd = is_half(dtype) && terms * size_of(dtype) % kAligned != 0;
-    return !sources.has_windows && (rows == 1 || is_odd || are_of_less(out_, sources, other));
+    const bool are_known = std::all_of(sources.nodes.begin(), sources.nodes.end(),
+                                       [&](int id) { return has_numbers(out_[id].type); });
+    if (!sources.are_all || sources.has_windows || !are_known) return false;
+    const int64_t shared = shared_by(out_, other), uses = rows * shared;
+    const double own = bytes_of(out_[other].type) / static_cast<double>(shared);
+    return uses == 1 || (uses <= kFewRows &&
+                         (has_odd_rows(other) || bytes_of(out_, sources) < kFewer * own));
+  }
+
+  // Of halves that lie along the terms of a sum.
+  bool has_odd_rows(int other) const {
+    const Type& type = out_[other].type;
+    const int axis = contiguous_axis(out_, other);
+    return is_half(type.dtype) && axis == terms_of(other) &&
+           size(other, axis) * size_of(type.dtype) % kAligned != 0;
   }
 
   // few [.., f, k] and wide [.., w, k]: f sums [.., w], side by side along `axis` of the result.
@@ -116,13 +136,21 @@ class Thin {
           typed(Op::expand, count == 1 ? row : sliced(row, rows, f), out_[other].type);
       Node sum = node_of(Op::sum, {append(node_of(Op::mul, {spread, other}))});
       sum.set(Key::axes, {rows + 1});
-      const int made = append(std::move(sum));
+      const int made = with_positive_zero(append(std::move(sum)));
       const int rounded = typed(Op::cast, made, {result.dtype, out_[made].type.shape});
       all.inputs.push_back(typed(Op::reshape, rounded, {result.dtype, one}));
     }
     if (count == 1) return all.inputs[0];
     all.set(Key::axis, {axis});
     return append(std::move(all));
+  }
+
+  int with_positive_zero(int id) {
+    Node zero = node_of(Op::constant, {});
+    zero.value = Literal::of(DType::f32, 0.0);
+    zero.type = {DType::f32, {}};
+    const int zeros = typed(Op::expand, append(std::move(zero)), out_[id].type);
+    return append(node_of(Op::add, {id, zeros}));
   }
 
   int as_f32(int id) { return typed(Op::cast, id, {DType::f32, out_[id].type.shape}); }
@@ -170,6 +198,7 @@ class Thin {
   }
 
   Graph& out_;
+  int left_ = -1;  // the product's first factor
   Location where_;
 };
 

@@ -85,8 +85,8 @@ double elements_of(const Kernel& kernel, const Expr& index) {
 }
 
 // Of most of what is accessed, neighbouring columns lie closer together than neighbouring elements of one. What all
-// rows share, a value an element, lies in a cache either way. (H200: a sum of f32[256,4096] times bf16[256,4096,128]
-// over 4096, where the factor that is 128 times smaller lies the other way.)
+// rows share, a value an element, lies in a cache either way. (H200, ms: a sum of bf16[256,4096] times bf16[256,4096,128]
+// over 4096, of which the factor that is 128 times smaller lies the other way, row by row .556, in columns .066.)
 bool prefers_columns(const Kernel& kernel) {
   double across = 0, along = 0;
   const Axis& lane = kernel.axes[kernel.rows - 1];
