@@ -239,7 +239,7 @@ def alike(*sizes):
 
 
 def running_softmax(rows, cols):
-    """Running sums of a softmax: one thread does both."""
+    """Running sums of a softmax: of up to four columns one thread does both."""
     x = f"f32[{rows},{cols}]"
     return graph(f"%0 x: {x}", *softmax_lines(x, f"f32[{rows},1]"),
                  f"%8: {x} = cumsum %7 {{axis=1}}")
@@ -485,6 +485,7 @@ GRAPHS = {
     "running maxima [300,700] and their places": running_maxima_and_places(300, 700),
     "running logarithms [40,5120]": running_logarithms(40, 5120),
     "running sums of a softmax [37,12]": running_softmax(37, 12),
+    "running sums of a softmax [37,4]": running_softmax(37, 4),
     # blocks that own rows and find their updates: packs, halves, more than a list holds
     "scattered f32 [1000,128] by 5000": scattered("f32", 1000, 128, 5000),
     "scattered bf16 [5000,33] by 777": scattered("bf16", 5000, 33, 777),
