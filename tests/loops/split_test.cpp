@@ -13,6 +13,7 @@
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/loops/verify.h"
 #include "tiny_compile/schedule/policy.h"
+#include "tiny_compile/tiny_compile.h"
 
 using namespace tiny_compile;
 
@@ -54,6 +55,48 @@ TEST_CASE("a reduction over two axes in storage order is one loop, else two", "[
   const Program crossed =
       fused("graph f(%0 x: f32[8,4,2]) {\n%1: f32[8] = sum %0 {axes=[2,1]}\nreturn %1\n}");
   REQUIRE(collapse_axes(crossed.kernels[0]).axes.size() == 3);
+}
+
+TEST_CASE("what is the same in any order goes in memory's", "[split]") {
+  const auto of = [](const std::string& dtype, const std::string& op) {
+    return parse_program("program f {\n  input x: " + dtype + "[70,30]\n  output y: " +
+                         (op == "argmax" ? "i64" : dtype) + "[1]\n  kernel k rows(i0: 1) {\n" +
+                         "    r0: " + (op == "argmax" ? "i64" : dtype) + " = " + op +
+                         "(j0: 30, j1: 70) load x[j0 + j1*30]\n" +
+                         "    store y[0] = r0\n  }\n  launch k\n  return y\n}\n");
+  };
+  const auto loops_of = [](const Kernel& kernel) {
+    const Kernel ordered = collapse_axes(order_loops(kernel));
+    return static_cast<int>(ordered.axes.size()) - ordered.rows;
+  };
+  for (const char* op : {"max", "min"}) CHECK(loops_of(of("f32", op).kernels[0]) == 1);
+  CHECK(loops_of(of("i64", "sum").kernels[0]) == 1);
+  CHECK(loops_of(of("f32", "sum").kernels[0]) == 2);  // the contract's order
+  CHECK(loops_of(of("f32", "argmax").kernels[0]) == 2);
+  CHECK(loops_of(of("f32", "cumsum").kernels[0]) == 2);  // a scan's total
+
+  // A sum shares the loops with the largest, so both keep its order.
+  Program both = of("f32", "sum");
+  Step largest = both.kernels[0].steps[0];
+  largest.op = Op::max;
+  both.kernels[0].steps.insert(both.kernels[0].steps.begin() + 1, largest);
+  CHECK(order_loops(both.kernels[0]) == both.kernels[0]);
+
+  for (const int64_t count : {1, 7, 1001}) {
+    const Tensor x = randn({count, 300});
+    const auto f = [](std::span<const Tensor> in) {
+      const Tensor all = in[0].transpose(0, 1);
+      return std::vector<Tensor>{all.abs().max(), all.to(DType::i32).sum()};
+    };
+    const Graph graph = trace(f, std::vector<Tensor>{x}, "f").graph;
+    for (const Target target : {Target::Cpp, Target::Cuda}) {
+      const Program program =
+          run_pipeline(until(default_pipeline(), "schedule"), graph, true, target).program;
+      const std::vector<Tensor> inputs = {x}, want = interpret(graph, inputs),
+                                got = interpret(program, inputs);
+      for (size_t k = 0; k < want.size(); k++) CHECK(same_bits(want[k], got[k]));
+    }
+  }
 }
 
 TEST_CASE("a split sum is chunks of 1024 and then their results", "[split]") {

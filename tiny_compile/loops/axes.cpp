@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tiny_compile/loops/sweeps.h"
+
 namespace tiny_compile {
 namespace {
 
@@ -137,6 +139,38 @@ bool is_made_of_sizes(const Expr& expr) {
   });
 }
 
+// Whether all that is done over these loops may be done in another order: nothing is added up in floats, no place is
+// found, nothing stored, and no other loops share one of them.
+bool may_go_in_any_order(const Kernel& kernel, const std::vector<int>& loops) {
+  const auto shares = [&](const Step& step) {
+    return std::any_of(step.inner.begin(), step.inner.end(), [&](int axis) {
+      return std::find(loops.begin(), loops.end(), axis) != loops.end();
+    });
+  };
+  return std::all_of(kernel.steps.begin(), kernel.steps.end(), [&](const Step& step) {
+    return !shares(step) ||
+           (step.inner == loops && step.kind == StepKind::Reduce && !is_arg(step) &&
+            is_reduction(step.op) &&
+            is_exact(step.op, accumulator(step.op, kernel.scalars[step.value].dtype)));
+  });
+}
+
+// The loops in the order in which the first array lies that all of them go through; as they are, where none does.
+std::vector<int> by_strides(const Kernel& kernel, std::vector<int> loops) {
+  for (const Scalar& load : kernel.scalars) {
+    const auto stride = [&](int axis) {
+      return std::abs(coefficient(load.index, kernel.axes[axis].symbol()));
+    };
+    if (load.kind != ScalarKind::Load ||
+        !std::all_of(loops.begin(), loops.end(), [&](int axis) { return stride(axis) != 0; }))
+      continue;
+    std::stable_sort(loops.begin(), loops.end(),
+                     [&](int a, int b) { return stride(a) > stride(b); });
+    break;
+  }
+  return loops;
+}
+
 }  // namespace
 
 bool folds_rows(const Kernel& kernel) {
@@ -204,6 +238,12 @@ bool step_as_one(const Kernel& kernel, const std::vector<int>& loops) {
                      [&](const Step& s) { return fits(s.index); });
 }
 
+bool divides(const Expr& index) {
+  if (index.kind() == ExprKind::FloorDiv || index.kind() == ExprKind::Mod) return true;
+  if (index.is_constant() || index.kind() == ExprKind::Symbol) return false;
+  return std::any_of(index.operands().begin(), index.operands().end(), divides);
+}
+
 Expr stride_of(const Expr& index, const Axis& axis) {
   const int64_t step = coefficient(index, axis.symbol());
   if (step != 0) return step;
@@ -225,6 +265,15 @@ Kernel collapse_axes(Kernel kernel) {
     if (changed) kernel = drop_unit_rows(std::move(kernel));
   }
   return kernel;
+}
+
+Kernel order_loops(Kernel kernel) {
+  const Kernel given = kernel;
+  for (size_t s = 0; s < given.steps.size(); s++) {
+    if (may_go_in_any_order(given, given.steps[s].inner))
+      kernel.steps[s].inner = by_strides(given, given.steps[s].inner);
+  }
+  return kernel == given ? kernel : normalize(std::move(kernel));
 }
 
 Kernel order_rows(Kernel kernel) {

@@ -16,6 +16,9 @@ bool depends_on_any(const Kernel& kernel, const Expr& index, const std::vector<i
 // Whether an index differs between rows.
 bool depends_on_rows(const Kernel& kernel, const Expr& index);
 
+// Whether finding the place takes a division or a remainder.
+bool divides(const Expr& index);
+
 // How far apart neighbours along the axis lie, which may be symbolic: n of i*n + j. 0 where that varies.
 Expr stride_of(const Expr& index, const Axis& axis);
 
@@ -24,6 +27,11 @@ Kernel collapse_axes(Kernel kernel);
 
 // Whether each of the loops steps over all of the next, wherever: they are what one was cut into.
 bool step_as_one(const Kernel& kernel, const std::vector<int>& loops);
+
+// Loops over which nothing is done that depends on their order, as the largest of all elements is, go in the order in
+// which these lie in memory:
+//   max(j: 64, k: 1000) load x[k*64 + j]   =>   max(k: 1000, j: 64) load x[k*64 + j]
+Kernel order_loops(Kernel kernel);
 
 // The row axis along which most accesses are contiguous goes last. A matmul's rows keep their
 // order (batches, rows, columns), and so do rows that are folded.

@@ -321,9 +321,9 @@ Taken take_apart(const Program& program) {
   for (size_t k = 0; k < program.kernels.size(); k++) {
     const Kernel& given = program.kernels[k];
     for (Kernel& part :
-         given.schedule
-             ? std::vector{given}
-             : parts_of(result, collapse_axes(settled(program, given)), !beside[k])) {
+         given.schedule ? std::vector{given}
+                        : parts_of(result, collapse_axes(order_loops(settled(program, given))),
+                                   !beside[k])) {
       taken.parts[k].push_back(static_cast<int>(result.kernels.size()));
       result.kernels.push_back(std::move(part));
     }
