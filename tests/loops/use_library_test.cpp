@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/random_graph.h"
 #include "tests/loops/library_calls.h"
+#include "tiny_compile/graph/sizes.h"
 #include "tiny_compile/loops/fuse.h"
 #include "tiny_compile/loops/lower.h"
 #include "tiny_compile/trace/nn.h"
@@ -335,4 +336,29 @@ TEST_CASE("the stage stands before the first of a Program, in a prefix as well",
   REQUIRE(library[7].name == "library");
   REQUIRE(with_library(default_pipeline(), Matmul::Generated).size() ==
           default_pipeline().size());
+}
+
+TEST_CASE("where a size is a symbol, nothing is left to the library, inside calls as well",
+          "[library]") {
+  const Graph graph = parse_graph(
+      R"(graph f[n: 1..64](%0 x: f32[n,64], %1 w: bf16[1,512], %2 v: bf16[512,640]) {
+    %3: (bf16[1,640]) = call %1, %2 {
+      graph g(%0 a: bf16[1,512], %1 b: bf16[512,640]) {
+        %2: bf16[1,640] = matmul %0, %1
+        return %2
+      }
+    }
+    %4: bf16[1,640] = item %3 {index=0}
+    %5: f32[n,64] = exp %0
+    return %4, %5
+  })");
+  const Pipeline library = with_library(default_pipeline(), Matmul::Library);
+  const Staged symbolic = run_pipeline(library, graph, true, Target::Cuda);
+  CHECK(symbolic.program.matmul == Matmul::Generated);
+  CHECK_THAT(print(symbolic.graph), Catch::Matchers::ContainsSubstring("matmul"));
+  CHECK(symbolic.seconds.size() == library.size());
+  const Staged numbers = run_pipeline(
+      library, substitute(graph, bind_sizes(symbols(graph), {{"n", 30}})), true, Target::Cuda);
+  CHECK(numbers.program.matmul == Matmul::Library);
+  CHECK(print(numbers.graph).find("matmul") == std::string::npos);  // one row: a sum
 }

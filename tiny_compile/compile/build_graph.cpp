@@ -19,12 +19,6 @@
 namespace tiny_compile {
 namespace {
 
-bool multiplies(const Graph& graph) {
-  const Graph flat = inline_calls(graph);
-  return std::any_of(flat.nodes.begin(), flat.nodes.end(),
-                     [](const Node& node) { return node.op == Op::matmul; });
-}
-
 bool searches(const CompileOptions& options) { return options.mode == "max-autotune"; }
 
 Built built_with(const CompileOptions& options, const Graph& graph, Device device) {
@@ -59,10 +53,19 @@ Built faster_products(const Built& library, const CompileOptions& options, const
 
 }  // namespace
 
+int64_t products_in(const Graph& graph) {
+  int64_t count = 0;
+  for (const Node& node : graph.nodes) {
+    count += node.op == Op::matmul;
+    if (!node.graphs.empty()) count += products_in(node.graphs[0]);
+  }
+  return count;
+}
+
 Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph) {
   if (options.backend == "eager") return {};
-  const bool generates = device == cpu || options.deterministic || !multiplies(graph) ||
-                         !symbols(graph).empty();  // the library's calls are of numbers
+  const bool generates = device == cpu || options.deterministic || products_in(graph) == 0 ||
+                         !symbols(graph).empty();  // whose stages would be passed over
   const Matmul library = options.tf32 ? Matmul::LibraryTf32 : Matmul::Library;
   const Pipeline pipeline =
       generates ? options.pipeline : with_library(options.pipeline, available_matmul(library));
@@ -74,7 +77,7 @@ Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph&
 Built build_graph(const CompileOptions& options, const Graph& graph, Device device) {
   const Built built = built_with(options, graph, device);
   if (!searches(options) || !symbols(graph).empty() || device == cpu || options.deterministic ||
-      !multiplies(graph) || options.backend == "eager" || !takes_drawn_inputs(graph))
+      products_in(graph) == 0 || options.backend == "eager" || !takes_drawn_inputs(graph))
     return built;
   try {
     return faster_products(built, options, graph, device);

@@ -6,6 +6,9 @@
 
 namespace tiny_compile {
 
+// Matmuls, those of what is called too.
+int64_t products_in(const Graph& graph);
+
 // The stages that these options mean for a graph whose inputs are on that device. The vendor's
 // library, which takes 40 ms to open, is opened for graphs that multiply matrices.
 Pipeline pipeline_for(const CompileOptions& options, Device device, const Graph& graph);

@@ -104,16 +104,6 @@ std::vector<std::string> library_calls(const Staged& staged) {
   return calls;
 }
 
-// Matmuls, those of the graphs inside too.
-int64_t products_of(const Graph& graph) {
-  int64_t count = 0;
-  for (const Node& node : graph.nodes) {
-    count += node.op == Op::matmul;
-    for (const Graph& inside : node.graphs) count += products_of(inside);
-  }
-  return count;
-}
-
 void check_bits(const Rung& first, const Rung& rung, bool exact) {
   for (size_t k = 0; k < first.outputs.size(); k++) {
     const std::optional<int64_t> at = first_difference(first.outputs[k], rung.outputs[k]);
@@ -134,10 +124,10 @@ Explanation climb_all(const std::string& first, const Pipeline& pipeline,
   result.rungs.push_back(climb(first, result.staged));
   std::vector<std::string> summed;
   for (size_t n = 1; n <= pipeline.size(); n++) {
-    const int64_t products = products_of(result.staged.graph);
+    const int64_t products = products_in(result.staged.graph);
     result.staged = stage(Pipeline(pipeline.begin(), pipeline.begin() + std::ptrdiff_t(n)));
-    const int64_t fewer = products - products_of(result.staged.graph);
-    if (pipeline[n - 1].name == "thin_products" && fewer > 0)
+    const int64_t fewer = products - products_in(result.staged.graph);
+    if (pipeline[n - 1].is_library && fewer > 0)
       summed.push_back(str("products of few rows that are sums in f32: ", fewer,
                            "; deterministic = true has them add up as products do"));
     Rung rung = climb(pipeline[n - 1].name, result.staged);

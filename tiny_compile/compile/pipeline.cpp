@@ -49,7 +49,8 @@ class Runner {
   Staged run(const Pipeline& pipeline) {
     for (const Stage& stage : pipeline) {
       const auto start = std::chrono::steady_clock::now();
-      std::visit([&](const auto& function) { step(stage.name, function); }, stage.run);
+      if (!stage.is_library || !has_symbols())
+        std::visit([&](const auto& function) { step(stage.name, function); }, stage.run);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
       result_.seconds.push_back({stage.name, spent.count()});
     }
@@ -88,6 +89,10 @@ class Runner {
   void show(const std::string& stage, const std::string& text, const char* channel) {
     log(channel, str("after ", stage, ":\n", text));
     keep_text(str(prefix_, number_++, "_", stage, ".txt"), text);
+  }
+
+  bool has_symbols() const {
+    return lowered_ ? !sizes(result_.program).empty() : !symbols(result_.graph).empty();
   }
 
   // Names the stage that made it, before a later one trips over it.
@@ -174,23 +179,20 @@ Pipeline default_pipeline() {
 Pipeline with_library(Pipeline pipeline, Matmul matmul) {
   if (matmul == Matmul::Generated) return pipeline;
   const auto at = std::find_if_not(pipeline.begin(), pipeline.end(), takes_graph);
-  auto leave = [matmul](const Program& program) {  // whose calls are of numbers
-    return sizes(program).empty() ? use_library_matmul(program, matmul) : program;
-  };
-  pipeline.insert(at, Stage{"library", ProgramPass(leave)});
+  const auto leave = [matmul](const Program& p) { return use_library_matmul(p, matmul); };
+  pipeline.insert(at, Stage{"library", ProgramPass(leave), true});
   const auto lowers = std::find_if(pipeline.begin(), pipeline.end(),
                                    [](const Stage& s) { return s.name == "lower"; });
   if (lowers != pipeline.end()) {
-    const auto thin = [](const Graph& g) { return symbols(g).empty() ? thin_products(g) : g; };
-    const auto pad = [](const Graph& g) { return symbols(g).empty() ? pad_products(g) : g; };
-    const auto at = pipeline.insert(lowers, Stage{"pad_products", GraphPass(pad)});
-    pipeline.insert(at, Stage{"thin_products", GraphPass(thin)});
+    const auto pad = [](const Graph& g) { return pad_products(g); };
+    const auto at = pipeline.insert(lowers, Stage{"pad_products", GraphPass(pad), true});
+    pipeline.insert(at, Stage{"thin_products", GraphPass(thin_products), true});
   }
   const bool fuses = std::any_of(pipeline.begin(), pipeline.end(),
                                  [](const Stage& stage) { return stage.name == "fuse"; });
   if (!fuses) return pipeline;
-  pipeline = insert_after(std::move(pipeline), "fuse", {"epilogues", add_epilogues});
-  return insert_after(std::move(pipeline), "epilogues", {"pad_rows", pad_rows});
+  pipeline = insert_after(std::move(pipeline), "fuse", {"epilogues", add_epilogues, true});
+  return insert_after(std::move(pipeline), "epilogues", {"pad_rows", pad_rows, true});
 }
 
 bool takes_graph(const Stage& stage) {
@@ -209,6 +211,7 @@ Pipeline replace(Pipeline pipeline, const std::string& name, decltype(Stage::run
          "' cannot be replaced by a function of another kind (Graph pass, lower, Program pass, "
          "tile, emit)");
   at->run = std::move(run);
+  at->is_library = false;
   return pipeline;
 }
 

@@ -25,6 +25,9 @@ using Emit = std::function<Source(const Tiles&)>;
 struct Stage {
   std::string name;
   std::variant<GraphPass, Lower, ProgramPass, Tiling, Emit> run;  // a lambda picks its own
+  // One that leaves products to the vendor's library, whose bits are its own and whose calls are of numbers: passed
+  // over where a size is a symbol.
+  bool is_library = false;
 };
 using Pipeline = std::vector<Stage>;
 

@@ -12,7 +12,8 @@
 
 #include <algorithm>
 
-#include "tiny_compile/base/integer.h"
+#include "tiny_compile/loops/axes.h"
+#include "tiny_compile/loops/copy_kernel.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/split.h"
 #include "tiny_compile/passes/passes.h"
@@ -22,12 +23,8 @@ namespace {
 
 constexpr int64_t kAligned = 16;     // bytes
 constexpr int64_t kWorthwhile = 64;  // elements of a row
-
-bool divides(const Expr& index) {
-  if (index.kind() == ExprKind::FloorDiv || index.kind() == ExprKind::Mod) return true;
-  if (index.is_constant() || index.kind() == ExprKind::Symbol) return false;
-  return std::any_of(index.operands().begin(), index.operands().end(), divides);
-}
+constexpr double kOfRest =
+    2.5;  // of a copied element, for each that the rest's call multiplies
 
 // i*50257 + j  =>  i*50264 + j
 Expr padded(const Expr& index, int64_t row, int64_t longer) {
@@ -62,9 +59,6 @@ bool pad(Program& program, int buffer, int64_t row, int64_t longer) {
   return true;
 }
 
-constexpr double kOfRest =
-    2.5;  // of a copied element, for each that the rest's call multiplies
-
 // Whether a result is worth a copy, and a call more for what is over (library_calls).
 bool pays(const LibraryMatmul& x) {
   const double products =
@@ -73,23 +67,6 @@ bool pays(const LibraryMatmul& x) {
                takes = rows * (static_cast<double>(x.m) + kOfRest * static_cast<double>(x.k)) +
                        2 * kLaunchInElements;
   return is_half(x.d.dtype) && lost_by_odd_axis(x.m, products, x.n, x.m, x.k) > takes;
-}
-
-// rows(i, j) { store y[i*50257 + j] = load t[i*50257 + j] }
-Kernel copy_of(const Program& program, const Kernel& product, int from, int to, int64_t row) {
-  Kernel copy;
-  copy.name = "copy_" + product.name;
-  copy.where = product.where;
-  copy.axes = {{"i0", program.buffers[to].size.constant() / row}, {"i1", row}};
-  copy.rows = 2;
-  const Expr place = copy.axes[0].symbol() * row + copy.axes[1].symbol();
-  Step store;
-  store.buffer = to;
-  store.dtype = program.buffers[to].type.dtype;
-  store.index = place;
-  store.value = ScalarTable(copy).load(program, from, place);
-  copy.steps.push_back(std::move(store));
-  return normalize(std::move(copy));
 }
 
 // The product writes a temporary, everyone reads that, and the last kernel copies it into `result`.
@@ -105,14 +82,14 @@ Program with_copy(Program program, int product, int result, int64_t row) {
   for (Step& step : program.kernels[product].steps) {
     if (!makes_register(step) && step.buffer == result) step.buffer = made;
   }
+  const std::vector<Axis> axes = {{"i0", given.size.constant() / row}, {"i1", row}};
+  const Expr place = axes[0].symbol() * row + axes[1].symbol();
+  Kernel copy = copy_kernel(program, axes, {made, place}, {result, place});
+  copy.name = "copy_" + program.kernels[product].name;
+  copy.where = program.kernels[product].where;
   program.launches.push_back({static_cast<int>(program.kernels.size())});
-  program.kernels.push_back(copy_of(program, program.kernels[product], made, result, row));
+  program.kernels.push_back(std::move(copy));
   return program;
-}
-
-int64_t whole(int64_t row, DType dtype) {
-  const int64_t each = kAligned / size_of(dtype);
-  return ceil_divide(row, each) * each;
 }
 
 // Results that the caller is given, by way of temporaries with longer rows.
@@ -128,7 +105,8 @@ Program copy_results(Program program) {
     if (row != match.matmul->m || buffer.size != product(buffer.type.shape)) continue;
     Program longer = with_copy(program, k, result, row);
     const int made = static_cast<int>(longer.buffers.size()) - 1;
-    if (pad(longer, made, row, whole(row, buffer.type.dtype))) program = std::move(longer);
+    if (pad(longer, made, row, whole_packs(row, buffer.type.dtype)))
+      program = std::move(longer);
   }
   return program;
 }
@@ -145,10 +123,11 @@ Program pad_rows(const Program& program) {
       const int64_t row = ragged_row(buffer, Role::Temporary);
       if (row == 0 || buffer.size != product(buffer.type.shape)) continue;
       Program longer = result;
-      if (pad(longer, matrix.buffer, row, whole(row, matrix.dtype))) result = std::move(longer);
+      if (pad(longer, matrix.buffer, row, whole_packs(row, matrix.dtype)))
+        result = std::move(longer);
     }
   }
-  return result.target == Target::Cuda ? copy_results(std::move(result)) : result;
+  return copy_results(std::move(result));
 }
 
 }  // namespace tiny_compile

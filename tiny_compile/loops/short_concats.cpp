@@ -19,11 +19,8 @@ bool is_long(const Node& node) {
 }
 
 int append_join(Graph& graph, Node node, std::vector<int> inputs) {
-  std::vector<Type> types;
-  for (int input : inputs) types.push_back(graph[input].type);
   node.inputs = std::move(inputs);
-  node.type = infer(node, types);
-  return graph.append(std::move(node));
+  return append_inferred(graph, std::move(node));
 }
 
 int append_tree(Graph& graph, const Node& node) {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 
+#include "tiny_compile/loops/copy_kernel.h"
 #include "tiny_compile/loops/library_matmul.h"
 #include "tiny_compile/loops/save_for_gelu.h"
 
@@ -119,7 +120,7 @@ class Copies {
     const Shape strides = row_major_strides(shape);
     Expr place = 0;
     for (size_t a = 0; a < axes.size(); a++) place = place + index[a] * strides[a];
-    const Kernel copy = copy_kernel(axes, source, side, buffer, place);
+    const Kernel copy = copy_of(axes, source, side, buffer, place);
     const auto before = std::find_if(made_.begin(), made_.end(),
                                      [&](const Kernel& k) { return same_copy(k, copy); });
     kernel_.scalars[load].index = place;
@@ -164,22 +165,14 @@ class Copies {
     return static_cast<int>(program_.buffers.size()) - 1;
   }
 
-  Kernel copy_kernel(std::vector<Axis> axes, const Scalar& source, const std::string& side,
-                     int buffer, Expr to) const {
+  Kernel copy_of(std::vector<Axis> axes, const Scalar& source, const std::string& side,
+                 int buffer, Expr to) const {
     Expr from = source.index;
     cut_axes(axes, from, to);
-    Kernel copy;
+    Kernel copy = copy_kernel(program_, axes, {source.buffer, from}, {buffer, to});
     copy.name = str("copy_", side, kernel_.name.substr(kernel_.name.rfind('_')));
     copy.where = kernel_.where;
-    copy.axes = axes;
-    copy.rows = static_cast<int>(axes.size());
-    Step store;
-    store.buffer = buffer;
-    store.dtype = source.dtype;
-    store.index = to;
-    store.value = ScalarTable(copy).load(program_, source.buffer, from);
-    copy.steps.push_back(std::move(store));
-    return normalize(std::move(copy));
+    return copy;
   }
 
   Program& program_;  // gets the copies' buffers

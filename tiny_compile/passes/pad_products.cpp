@@ -42,9 +42,11 @@ class Padding {
 
   // What stands for the product; its own node where nothing is gained.
   int visit(Node product) {
-    if (product.op != Op::matmul || !is_half(product.type.dtype) || !reads_numbers(product))
+    if (product.op != Op::matmul || !is_half(product.type.dtype))
       return out_.append(std::move(product));
     const int a = product.inputs[0], b = product.inputs[1];
+    if (!has_fixed_sizes(out_[a].type) || !has_fixed_sizes(out_[b].type))
+      return out_.append(std::move(product));
     const int last = product.type.rank() - 1;
     const int along_a = contiguous_axis(out_, a), along_b = contiguous_axis(out_, b);
     Zeros zeros;
@@ -57,25 +59,15 @@ class Padding {
     const Shape exact = product.type.shape;
     product.inputs = {padded(a, zeros.m, zeros.k), padded(b, zeros.k, zeros.n)};
     const Location where = product.where;
-    const int whole = append(std::move(product));
+    const int whole = append_inferred(out_, std::move(product));
     return cut(cut(whole, last - 1, exact, where), last, exact, where);
   }
 
  private:
-  bool reads_numbers(const Node& product) const {
-    const auto fixed = [&](int id) {
-      const Shape& shape = out_[id].type.shape;
-      return std::all_of(shape.begin(), shape.end(),
-                         [](const Expr& size) { return size.is_constant(); });
-    };
-    return fixed(product.inputs[0]) && fixed(product.inputs[1]);
-  }
-
   int64_t size(int id, int axis) const { return out_[id].type.shape[axis].constant(); }
 
   int64_t missing(int id, int axis) const {
-    const int64_t pack = kAligned / size_of(out_[id].type.dtype);
-    return ceil_divide(size(id, axis), pack) * pack - size(id, axis);
+    return whole_packs(size(id, axis), out_[id].type.dtype) - size(id, axis);
   }
 
   bool pays(const Node& product, const Zeros& zeros) const {
@@ -100,14 +92,6 @@ class Padding {
     return static_cast<double>(product(type.shape).constant());
   }
 
-  // With the type that its operands give it.
-  int append(Node node) {
-    std::vector<Type> operands;
-    for (int input : node.inputs) operands.push_back(out_[input].type);
-    node.type = infer(node, operands);
-    return out_.append(std::move(node));
-  }
-
   // Zeros behind the last two axes, in the order in which the elements lie.
   int padded(int id, int64_t rows, int64_t columns) {
     if (rows == 0 && columns == 0) return id;
@@ -124,7 +108,7 @@ class Padding {
       for (size_t axis = 0; axis < axes.size(); axis++) before[axes[axis]] = high[axis];
       Node transposed = node;
       transposed.inputs = {with_zeros(node.inputs[0], before, node.where)};
-      result = append(std::move(transposed));
+      result = append_inferred(out_, std::move(transposed));
     } else {
       result = with_zeros(id, high, node.where);
     }
@@ -139,18 +123,12 @@ class Padding {
     pad.value = Literal::of(out_[id].type.dtype, 0);
     pad.set(Key::low, std::vector<Expr>(high.size(), Expr(0))).set(Key::high, high);
     pad.where = where;
-    return append(std::move(pad));
+    return append_inferred(out_, std::move(pad));
   }
 
   int cut(int id, int axis, const Shape& exact, const Location& where) {
     if (out_[id].type.shape[axis] == exact[axis]) return id;
-    Node slice;
-    slice.op = Op::slice;
-    slice.inputs = {id};
-    slice.set(Key::axis, {axis}).set(Key::start, {0}).set(Key::stop, {exact[axis]});
-    slice.set(Key::step, {1});
-    slice.where = where;
-    return append(std::move(slice));
+    return append_slice(out_, id, axis, 0, exact[axis], where);
   }
 
   Graph& out_;
@@ -159,6 +137,11 @@ class Padding {
 };
 
 }  // namespace
+
+int64_t whole_packs(int64_t elements, DType dtype) {
+  const int64_t pack = kAligned / size_of(dtype);
+  return ceil_divide(elements, pack) * pack;
+}
 
 int contiguous_axis(const Graph& graph, int id) {
   const Node& node = graph[id];

@@ -42,12 +42,6 @@ bool has_no_bytes(const Node& node) {
   return is_view(node.op) || node.op == Op::constant || node.op == Op::iota;
 }
 
-int64_t bytes_of(const Type& type) {
-  constexpr int64_t kMost = int64_t{1} << 40;  // so that sums stay far below kUncuttable
-  const int64_t elements = std::clamp(product(type.shape).bounds().high, int64_t{0}, kMost);
-  return std::min(elements * size_of(type.dtype), kMost);
-}
-
 // The nodes that `roots` need, themselves included.
 std::vector<bool> needed_by(const Graph& graph, const std::vector<int>& roots) {
   std::vector<bool> needed(graph.nodes.size());

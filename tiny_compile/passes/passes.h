@@ -58,6 +58,21 @@ constexpr double kLaunchInElements = 1 << 21;  // that could be copied while a k
 // where more is lost otherwise than the copies take, or `always`.
 Graph pad_products(const Graph& graph, bool always = false);
 
+// So many elements, up to the next whole 16 bytes, as the library's fast kernels take them.
+int64_t whole_packs(int64_t elements, DType dtype);
+
+bool has_fixed_sizes(const Type& type);  // numbers, no symbols
+
+// Of a value; where sizes are symbols, at most, and never more than 2^40, so that sums of them stay exact.
+int64_t bytes_of(const Type& type);
+
+// Its id there, with the type that its operands give it.
+int append_inferred(Graph& out, Node node);
+
+// Elements `start` to `stop` of an axis.
+int append_slice(Graph& out, int id, int axis, const Expr& start, const Expr& stop,
+                 const Location& where);
+
 // The uniform value of a node that is a constant, seen through views.
 std::optional<Literal> constant_value(const Graph& graph, int id);
 

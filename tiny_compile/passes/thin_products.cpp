@@ -29,14 +29,9 @@ constexpr int64_t kAligned = 16;   // bytes
 constexpr size_t kMostNodes = 32;  // that compute a factor
 constexpr double kFewer = 0.75;    // of a factor's bytes, which it is computed of
 
-bool has_numbers(const Type& type) {
-  return std::all_of(type.shape.begin(), type.shape.end(), [](const Expr& size) {
-    return size.is_constant() && size.constant() > 0;
-  });
-}
-
-double bytes_of(const Type& type) {
-  return static_cast<double>(product(type.shape).constant() * size_of(type.dtype));
+// Elements, and as many as numbers say.
+bool has_elements(const Type& type) {
+  return has_fixed_sizes(type) && product(type.shape) != 0;
 }
 
 // What pointwise ops and views compute a value of.
@@ -67,7 +62,8 @@ Sources sources_of(const Graph& graph, int id) {
 
 double bytes_of(const Graph& graph, const Sources& sources) {
   double bytes = 0;
-  for (const int source : sources.nodes) bytes += bytes_of(graph[source].type);
+  for (const int source : sources.nodes)
+    bytes += static_cast<double>(bytes_of(graph[source].type));
   return bytes;
 }
 
@@ -86,8 +82,9 @@ class Thin {
   int visit(Node product) {
     if (product.op != Op::matmul || !is_float(product.type.dtype)) return out_.append(product);
     const int a = product.inputs[0], b = product.inputs[1];
-    const bool is_fixed = has_numbers(out_[a].type) && has_numbers(out_[b].type);
-    if (!is_fixed || product.type.dtype == DType::f64) return out_.append(product);
+    if (!has_elements(out_[a].type) || !has_elements(out_[b].type) ||
+        product.type.dtype == DType::f64)
+      return out_.append(product);
     const int last = product.type.rank() - 1;
     where_ = product.where;
     left_ = a;
@@ -105,14 +102,13 @@ class Thin {
 
   // Products of windows are not the library's.
   bool is_thin(int64_t rows, int other) const {
-    const Sources sources = sources_of(out_, other);
-    const bool are_known = std::all_of(sources.nodes.begin(), sources.nodes.end(),
-                                       [&](int id) { return has_numbers(out_[id].type); });
-    if (!sources.are_all || sources.has_windows || !are_known) return false;
     const int64_t shared = shared_by(out_, other), uses = rows * shared;
-    const double own = bytes_of(out_[other].type) / static_cast<double>(shared);
-    return uses == 1 || (uses <= kFewRows &&
-                         (has_odd_rows(other) || bytes_of(out_, sources) < kFewer * own));
+    if (uses > kFewRows) return false;
+    const Sources sources = sources_of(out_, other);
+    if (!sources.are_all || sources.has_windows) return false;
+    const double own =
+        static_cast<double>(bytes_of(out_[other].type)) / static_cast<double>(shared);
+    return uses == 1 || has_odd_rows(other) || bytes_of(out_, sources) < kFewer * own;
   }
 
   // Of halves that lie along the terms of a sum.
@@ -133,7 +129,8 @@ class Thin {
     Node all = node_of(Op::concat, {});
     for (int64_t f = 0; f < count; f++) {
       const int spread =
-          typed(Op::expand, count == 1 ? row : sliced(row, rows, f), out_[other].type);
+          typed(Op::expand, count == 1 ? row : append_slice(out_, row, rows, f, f + 1, where_),
+                out_[other].type);
       Node sum = node_of(Op::sum, {append(node_of(Op::mul, {spread, other}))});
       sum.set(Key::axes, {rows + 1});
       const int made = with_positive_zero(append(std::move(sum)));
@@ -154,13 +151,6 @@ class Thin {
   }
 
   int as_f32(int id) { return typed(Op::cast, id, {DType::f32, out_[id].type.shape}); }
-
-  int sliced(int id, int axis, int64_t at) {
-    Node slice = node_of(Op::slice, {id});
-    slice.set(Key::axis, {axis}).set(Key::start, {at}).set(Key::stop, {at + 1});
-    slice.set(Key::step, {1});
-    return append(std::move(slice));
-  }
 
   int swapped(int id) {  // its last two axes
     Node node = node_of(Op::permute, {id});
@@ -188,13 +178,9 @@ class Thin {
     return node;
   }
 
-  // With the type that its operands give it.
   int append(Node node) {
-    std::vector<Type> operands;
-    for (const int input : node.inputs) operands.push_back(out_[input].type);
-    node.type = infer(node, operands);
     node.where = where_;
-    return out_.append(std::move(node));
+    return append_inferred(out_, std::move(node));
   }
 
   Graph& out_;
