@@ -139,6 +139,127 @@ TEST_CASE("a sum over all reads the logits again, and the values of each row", "
   CHECK(moved(smoothed, of_short, Target::Cuda).megabytes > 4 * 9600 * 49 * 2e-6);
 }
 
+TEST_CASE("a GPU divides for the row of an element where it would wait for memory",
+          "[read_again]") {
+  const auto of = [](int64_t rows, Target target) {
+    const std::string all = str("f32[", rows, ",1001]"), one = str("f32[", rows, ",1]");
+    const Graph graph = parse_graph(
+        str("graph f(%0 x: ", all, ") {\n  %1: ", one,
+            " = sum %0 {axes=[1], keepdim=1}\n  %2: ", all, " = expand %1\n  %3: ", all,
+            " = sub %0, %2\n  %4: f32[] = sum %3 {axes=[0,1]}\n", "  return %1, %4\n}\n"));
+    const Program program = run_pipeline(default_pipeline(), graph, true, target).program;
+    return static_cast<double>(bytes_moved(program)) / (1001.0 * 4 * static_cast<double>(rows));
+  };
+  CHECK(of(65536, Target::Cuda) < 2.05);
+  CHECK(of(65536, Target::Cpp) > 2.9);  // x, t; t
+  CHECK(of(2048, Target::Cuda) > 2.9);  // from a cache it does not wait
+}
+
+TEST_CASE("what many were to read goes where few are left, if that is less to read",
+          "[read_again]") {
+  const auto variance = [](In x) { return Out{(x[0] * x[1]).var({0})}; };
+  const Out inputs = {randn({1500, 64}), randn({1500, 64})};
+  const double one = 1500 * 64 * 4e-6;
+  for (const Target target : {Target::Cpp, Target::Cuda}) {
+    const Moved all = moved(variance, inputs, target);
+    CHECK(all.launches == 1);
+    CHECK(all.megabytes < 2.05 * one);  // x and y, each once in memory
+  }
+}
+
+TEST_CASE("exponentials are computed again down long columns, where that moves less",
+          "[read_again]") {
+  const auto softmax_down = [](In x) { return Out{softmax(x[0], 0)}; };
+  const double one = 3000 * 64 * 4e-6;
+  const Out inputs = {randn({3000, 64})};
+  CHECK(moved(softmax_down, inputs, Target::Cuda).megabytes < 4.1 * one);  // x, x, x; y
+}
+
+TEST_CASE("work on a vector is not done again for each row that reads it", "[read_again]") {
+  const auto gated = [](In x) {
+    const Tensor gate = sigmoid(x[1]);
+    return Out{clamp(x[0] * gate, -1.0, 1.0) * gate + gate, gate.sum()};
+  };
+  const Out inputs = {randn({300, 640}), randn({640})};
+  const Graph graph = trace(gated, inputs, "f").graph;
+  for (const Target target : {Target::Cpp, Target::Cuda}) {
+    const Program program = run_pipeline(default_pipeline(), graph, true, target).program;
+    CHECK(read_again(program) == program);
+  }
+}
+
+TEST_CASE("what has a schedule keeps what it reads and writes", "[read_again]") {
+  Program program = two_kernels("temp", kEachOnce);
+  REQUIRE_FALSE(read_again(program) == program);
+  program.kernels[1].schedule = Schedule{};
+  CHECK(read_again(program) == program);
+}
+
+TEST_CASE("a value is not taken from a buffer that a scatter changes", "[read_again]") {
+  const auto of = [](const std::string& scatter) {
+    return parse_program(R"(program f {
+    input x: f32[3,1000]
+    input k: i64[8]
+    input u: f32[3,8]
+    output a: f32[3,1000]
+    temp t: f32[3,1000]
+    output y: f32[1000,3]
+    kernel one rows(i0: 3) {
+      r0: f32 = sum(j0: 1000) load x[i0*1000 + j0]
+      $1 = exp(sub(load x[i0*1000 + j0], r0))
+      store a[i0*1000 + j0] for (j0: 1000) = $1
+      store t[i0*1000 + j0] for (j0: 1000) = neg($1)
+    )" + scatter + R"(}
+    kernel two rows(i0: 1000, i1: 3) {
+      store y[i0*3 + i1] = mul(load t[i1*1000 + i0], load x[i1*1000 + i0])
+    }
+    launch one
+    launch two
+    return a, y
+  })");
+  };
+  const Out inputs = {randn({3, 1000}), zeros({8}, DType::i64), randn({3, 8})};
+  for (const char* scatter : {"",
+                              "scatter a[i0*1000 + at0; at0 = load k[j1] < 1000] for (j1: 8) = "
+                              "scatter_add load u[i0*8 + j1]\n"}) {
+    const Program before = of(scatter), after = read_again(before);
+    INFO(print(after));
+    CHECK((print(after).find("load a[") == std::string::npos) == (std::string(scatter) != ""));
+    const Out wanted = interpret(before, inputs), got = interpret(after, inputs);
+    for (size_t k = 0; k < wanted.size(); k++) CHECK(same_bits(wanted[k], got[k]));
+  }
+}
+
+TEST_CASE("beside a stored value, what little is made of it is not stored as well",
+          "[read_again]") {
+  // t and t - 1, for a kernel that goes the other way and reads both.
+  const Program before = parse_program(R"(program f {
+    input x: f32[30,1001]
+    input at: i64[30]
+    output t: f32[30,1001]
+    temp u: f32[30,1001]
+    output y: f32[30,1001]
+    kernel both rows(i0: 30) {
+      $0 = exp(load x[i0*1001 + j0])
+      store t[i0*1001 + j0] for (j0: 1001) = $0
+      store u[i0*1001 + j0] for (j0: 1001) = sub($0, f32 1.0)
+    }
+    kernel choose rows(i0: 30) {
+      $1 = eq(index[j0], load at[i0])
+      store y[i0*1001 + j0] for (j0: 1001) = where($1, load u[i0*1001 + j0], load t[i0*1001 + j0])
+    }
+    launch both
+    launch choose
+    return y, t
+  })");
+  const Program after = read_again(before);
+  INFO(print(after));
+  REQUIRE_NOTHROW(verify(after));
+  CHECK(bytes_moved(before) - bytes_moved(after) == 2 * 4 * 30 * 1001);
+  const Out inputs = {randn({30, 1001}), zeros({30}, DType::i64)};
+  CHECK(same_bits(interpret(before, inputs)[0], interpret(after, inputs)[0]));
+}
+
 TEST_CASE("sums of columns that read the same arrays again are one kernel", "[read_again]") {
   const Out inputs = {randn({300, 4096}), randn({4096}), randn({4096}), randn({300, 4096})};
   const auto of_rows = [](In x) {
