@@ -146,6 +146,34 @@ TEST_CASE("one tile of columns serves all sizes", "[tile][columns]") {
   }
 }
 
+TEST_CASE("registers that no element of a column is in have no exponentials",
+          "[tile][columns]") {
+  const auto of = [](int length) {
+    return parse_program(str("program f on cuda {\n  input x: f32[", length,
+                             ",16]\n  output y: f32[16]\n",
+                             "  kernel k rows(i0: 16) {\n    r0: f32 = sum_exp(j0: ", length,
+                             ") load x[j0*16 + i0]\n    store y[i0] = r0\n",
+                             "    schedule layouts rows grid · lane 16 loop register 64 · warp "
+                             "16 · lane 2 from 16\n",
+                             "  }\n  launch k\n  return y\n}\n"));
+  };
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  for (const int length : {2, 7, 1001, 1280, 2048}) {
+    const Program program = of(length);
+    const Tiles tiles = lower_to_tiles(program);
+    INFO(length);
+    CHECK((print(tiles).find("else") == std::string::npos) == (length == 2048));
+    Tensor x = randn({length, 16});
+    for (int column = 0; column < 3; column++)
+      x = concat(std::vector<Tensor>{x.slice(1, 1, 16), full({length, 1}, column == 0   ? inf
+                                                                          : column == 1 ? -inf
+                                                                                        : nan)},
+                 1);
+    const std::vector<Tensor> inputs = {x};
+    CHECK(all_same(interpret(tiles, inputs), interpret(program, inputs)));
+  }
+}
+
 TEST_CASE("several loops are one down columns", "[tile][columns]") {
   check_columns(
       parse_program("program f {\n  input x: f32[12000]\n  output y: f32[40]\n"

@@ -61,11 +61,23 @@ bool hastens(const Share& share, const Accumulator& all, int64_t size) {
                      [](const Bit& bit) { return bit.level == Level::Lane && bit.step == 1; });
 }
 
-// The first ones of a row, of `size` values against `chunks` largest.
-Body first_exponentials(Tile& tile, const Accumulator& all, int64_t size,
+// Whether some of a thread's registers have an element for no thread.
+bool has_idle_registers(const Share& share) {
+  int64_t last = 0;
+  for (const Bit& bit : share.bits) last += is_own(bit.level) ? bit.stride : 0;
+  return share.count.is_constant() && last >= share.count.constant();
+}
+
+// The first ones, of `size` values of so many rows against `chunks` largest: exp(-inf) = 0 where no element is.
+Body first_exponentials(Tile& tile, const Share& share, const Accumulator& all, int64_t rows,
                         const Accumulator& largest, int64_t chunks) {
-  return each("p", size, [&](const Expr& p) {
-    return exponentials(tile, all, p, largest.values, mod(p, chunks), -1, all.values);
+  const bool is_idle = has_idle_registers(share);
+  return each("p", share.registers * share.vector * rows, [&](const Expr& p) {
+    Body powers = exponentials(tile, all, p, largest.values, mod(p, chunks), -1, all.values);
+    if (!is_idle) return powers;
+    const int none = add_constant(tile, Literal::of(all.dtype, 0));
+    return Body{if_less(share.place(floor_div(p, rows)), share.count, std::move(powers)),
+                otherwise({set(all.values, p, none)})};
   });
 }
 
@@ -266,7 +278,7 @@ Reduced reduce_exponentials(Tile& tile, const Share& share, const Accumulator& a
   const int64_t chunks = result.live * rows;
   const Accumulator against = like(tile, top, "against", chunks, Space::Register);
   append(result.after.back(), clamp_all(tile, against, top, chunks));
-  Body powers = first_exponentials(tile, sums, size, against, chunks);
+  Body powers = first_exponentials(tile, share, sums, rows, against, chunks);
   Reduced own = add_own(tile, sums, bits, live, rows);
   append(powers, std::move(own.after[0]));
   if (hastens(share, all, size)) {

@@ -90,6 +90,14 @@ Expr Share::number() const {
   return spread(r(), of_r) + spread(v(), of_v);
 }
 
+Expr Share::place(const Expr& number) const {
+  std::vector<int64_t> places;
+  for (const Bit& bit : bits) {
+    if (is_own(bit.level)) places.push_back(bit.stride);
+  }
+  return spread(number, places);
+}
+
 Expr Share::chunk(const Expr& live) const {
   std::vector<int64_t> places;
   for (const Bit& bit : bits) {

@@ -32,6 +32,8 @@ struct Share {
   Expr start() const;   // the index at r, v = 0: where a vector begins
   Expr at() const;      // at r and v
   Expr number() const;  // of the register at r and v, among registers * vector
+  // What a register's number adds to the index: those with as much as the count have no element.
+  Expr place(const Expr& number) const;
   // The chunk of the index, for number `live` of what is left of a thread's registers when each
   // chunk is one.
   Expr chunk(const Expr& live) const;
