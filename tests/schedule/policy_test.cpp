@@ -390,7 +390,7 @@ TEST_CASE("columns that are read once have enough under way", "[schedule]") {
   CHECK(line_of("f32", 64, 513) ==  // and by more warps, where there are fewer
         "layouts rows grid · register 4 · lane 32 loop register 8 · serial 16 · warp 8 "
         "resident=2");
-  CHECK(line_of("bf16", 64, 768) ==  // one array of halves is read as well without being told
+  CHECK(line_of("bf16", 64, 1024) ==  // one array of halves is read as well without being told
         "layouts rows grid · lane 16 · vector 4 loop register 8 · serial 8 · warp 8 · "
         "lane 2 from 16");
   CHECK(line_of("bf16", 64, 769) ==
@@ -410,6 +410,44 @@ TEST_CASE("columns of halves go by fours where they are many, and light or not w
         "layouts rows grid · lane 8 · vector 4 loop register 16 · warp 8 · lane 4 from 8");
   CHECK(logsumexp(4096) ==
         "layouts rows grid · lane 8 · vector 2 loop register 16 · warp 8 · lane 4 from 8");
+}
+
+TEST_CASE("threads that hold a column and meet have a block, and registers, to themselves",
+          "[schedule]") {
+  const auto softmax = [](const std::string& dtype, int64_t length, int64_t columns) {
+    const std::string all = str(dtype, "[", length, ",", columns, "]"),
+                      one = str(dtype, "[1,", columns, "]");
+    return on_gpu(str("(%0 x: ", all, ") {\n  %1: ", one, " = max %0 {axes=[0], keepdim=1}\n",
+                      "  %2: ", all, " = expand %1\n  %3: ", all, " = sub %0, %2\n  %4: ", all,
+                      " = exp %3\n  %5: ", one, " = sum %4 {axes=[0], keepdim=1}\n  %6: ", all,
+                      " = expand %5\n  %7: ", all, " = div %4, %6\n  return %7\n}\n"));
+  };
+  CHECK(softmax("f32", 256, 65536) ==
+        "layouts rows grid · lane 16 · vector 2 loop register 32 · warp 4 · lane 2 from 16 "
+        "resident=4");
+  CHECK(softmax("bf16", 640, 65536) ==
+        "layouts rows grid · lane 8 · vector 2 loop register 32 · warp 8 · lane 4 from 8 "
+        "resident=2");
+  CHECK(softmax("f32", 150, 65535) ==  // by whole warps they are neighbours
+        "layouts rows grid · warp 2 from 4 · lane 32 loop register 64 · warp 4");
+}
+
+TEST_CASE("blocks that read packs of halves have more under way, where three fill their turns",
+          "[schedule]") {
+  const auto sum = [](int64_t columns) {
+    return on_gpu(str("(%0 x: bf16[1024,", columns, "]) {\n  %1: bf16[", columns,
+                      "] = max %0 {axes=[0]}\n  return %1\n}\n"));
+  };
+  const std::string eights =
+      "layouts rows grid · lane 16 · vector 4 loop register 8 · serial 8 · warp 8 · lane 2 "
+      "from 16";
+  const std::string sixteens =
+      "layouts rows grid · lane 16 · vector 4 loop register 16 · serial 4 · warp 8 · lane 2 "
+      "from 16 "
+      "resident=3";
+  CHECK(sum(64 * 132 * 3) == sixteens);
+  CHECK(sum(64 * 132 * 7 / 2) == eights);  // a fourth block would have a turn to itself
+  CHECK(sum(64 * 132 * 6) == sixteens);
 }
 
 TEST_CASE("columns of halves that three reductions go over are read again in wide pieces",

@@ -35,7 +35,10 @@ constexpr int64_t kBlockHeldWarps = 16;  // of a block that holds columns
 constexpr int64_t kShortColumn = 128;    // to be read by whole warps, halves one by one
 constexpr int64_t kAddresses = 24;       // registers of a thread beside its elements
 constexpr int64_t kHeldWords = 64;       // of a thread that is told how many it has,
-constexpr int64_t kFewAddresses = 20;    // and these beside them
+constexpr int64_t kFewAddresses = 20;    // and these beside them;
+constexpr int64_t kManyOfThree = 48;     // of one that adds them up three times,
+constexpr int64_t kOfThree = 128;        // and its registers
+constexpr int64_t kTurnsOfTwo = 4;       // blocks of each multiprocessor that hold two arrays
 constexpr int64_t kMostCutToFull =
     172;                               // registers that are best cut to all that 16 warps have
 constexpr int64_t kSharedChunks = 4;   // of a column that blocks share, at least
@@ -81,19 +84,24 @@ int64_t registers_of(const Outline& columns, const Deal& d) {
   return kAddresses + held * (columns.streams + 1);
 }
 
-// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them: by itself the
-// compiler takes so many that a multiprocessor has a block less, or so few that it reads one element after another.
-// (H200: largest of 1024 of f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587. But softmax over 1024
-// of bf16[..,65720] .1576 with as many as it is told, .1324 by itself.)
+// What holds 64 words, and adds them up once or twice, needs no more registers than a few beside them, or
+// some more to write what becomes of them: by itself the compiler takes so many that a multiprocessor has a
+// block less, or so few that it reads one element after another. Three sums need twice as many. (H200:
+// largest of 1024 of f32[..] that are read again .0598 ms, .0263; of halves .0652, .0587; sum, least and
+// largest of 1024 of f32[11008,6144] .292, .125. But softmax over 1024 of bf16[..,65720] .1576 with as many
+// as it is told, .1324 by itself.)
 Deal with_its_registers(const Machine& machine, const Outline& columns, const Along& rows,
                         Deal d) {
-  const int64_t held = d.registers * d.row_vector * columns.words,
-                blocks =
-                    blocks_held(machine, kLanes * d.row_warps * d.warps, held + kFewAddresses);
-  const bool is_full = columns.longest == power_of_two_from(columns.longest),
-             are_written = columns.writes && rows.bytes == 2;
-  if (held == kHeldWords && is_full && columns.streams == 1 && columns.reductions <= 2 &&
-      d.cluster == 1 && blocks > 1 && !are_written)
+  const int64_t padded = power_of_two_from(columns.longest),
+                threads = kLanes * d.row_warps * d.warps,
+                words = d.registers * d.row_vector * columns.words,
+                held = words * columns.longest / padded,
+                beside = columns.writes ? kAddresses + kFewAddresses : kFewAddresses;
+  const bool are_three = columns.reductions == 3 && held >= kManyOfThree && rows.vector > 1,
+             is_one = columns.reductions <= 2 && words == kHeldWords && held == words &&
+                      !(columns.writes && rows.bytes == 2);
+  const int64_t blocks = blocks_held(machine, threads, are_three ? kOfThree : words + beside);
+  if ((is_one || are_three) && columns.streams == 1 && d.cluster == 1 && blocks > 1)
     d.resident = blocks;
   return d;
 }
@@ -163,8 +171,10 @@ Deal in_pairs(const Machine& machine, const Outline& columns, const Along& rows,
                 words = 2 * d.registers * columns.longest / padded * columns.words;
   const bool has_pairs = rows.bytes == kWord && rows.vector > 1 && d.row_vector == 1,
              is_part_of_line = d.row_lanes < kLanes || padded <= kFewElements,
-             has_room = d.cluster == 1 && d.registers <= kHeld && words <= kMostHeld &&
-                        (columns.streams == 1 || d.warps == 1);
+             is_light = columns.streams == 1 && !columns.writes && padded > kChunk &&
+                        words <= kMostInTurn,
+             has_room = d.cluster == 1 && (d.registers <= kHeld || is_light) &&
+                        words <= kMostHeld && (columns.streams == 1 || d.warps == 1);
   const int64_t warps = columns.rows / (2 * d.row_lanes) * d.warps;
   if (has_pairs && is_part_of_line && has_room &&
       warps >= kManyTurns * kBusyWarps * machine.multiprocessors)
@@ -204,6 +214,21 @@ Deal in_fours(const Machine& machine, const Outline& columns, const Along& rows,
   return d;
 }
 
+// Threads that meet have a block to themselves, unless two arrays are held by many: what others hold there
+// waits for them as well. By whole warps they are neighbours in memory, and stay together. (H200, from two
+// or four groups in a block to one: 60 draws .98 in the geometric mean, of them softmax over 195 of
+// f32[..,11008] .61, its gradient over 257 of 12288 .85; but of 96 of f32[..,131072], two arrays, 1.16, over
+// 65 by whole warps 1.46.)
+Deal in_own_block(const Machine& machine, const Outline& columns, int64_t warps,
+                  const Deal& d) {
+  const Deal beside = in_blocks_of(warps, d);
+  const int64_t blocks = columns.rows / (d.row_lanes * d.row_vector * beside.row_warps);
+  const bool are_many = blocks > kTurnsOfTwo * machine.multiprocessors;
+  const bool is_alone =
+      d.warps > 1 && d.row_lanes < kLanes && (columns.streams == 1 || !are_many);
+  return is_alone ? d : beside;
+}
+
 int64_t most_whole(int64_t bytes) {  // of an element
   return bytes == kWord ? kMostWhole : bytes == 2 ? kMostWholeHalves : 0;
 }
@@ -217,9 +242,18 @@ int64_t block_warps(const Along& rows) {
   return rows.bytes == 2 && rows.extent % kLineOfHalves == 0 ? kHalvesWarps : kBlockWarps;
 }
 
+// Told as many registers as a thread of 16 warps has: a block of eight took twice as many by itself, and was alone.
+Deal cut_to_full(const Machine& machine, const Outline& columns, int64_t taken, Deal d) {
+  const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
+  const bool is_whole =
+      columns.longest == power_of_two_from(columns.longest) && columns.longest <= kChunk;
+  if (d.cluster == 1 && d.warps < kBlockHeldWarps && (!is_whole || taken > full))
+    d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps, full);
+  return d;
+}
+
 // All of a column in registers: by up to eight warps, else with more in each thread, but where there
-// are so few columns that all threads are wanted. Where threads have most, blocks are of 16 warps, which
-// ends a thread's registers at 128: a block of eight took twice as many, and was alone. Halves are
+// are so few columns that all threads are wanted. Halves are
 // read in pairs (long ones by hold_words), but one by one by the whole warps of short columns, and of long ones that
 // threads cannot hold so: of these a block has neighbours that make up a sector. Of f32 they make up two, and of
 // rows that begin anywhere, each in one sector more, four. (H200, ms, by eight lanes, 16, 32: softmax over 1000 of
@@ -245,7 +279,7 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   if (rows.vector * rows.bytes < kAlignedAccess && padded >= kShortColumn &&
       columns.longest * columns.streams <= most_whole(rows.bytes)) {
     const Deal whole = hold(2 * kHeld, kLanes);
-    if (fills(whole)) return in_blocks_of(kBlockWarps, whole);
+    if (fills(whole)) return in_own_block(machine, columns, kBlockWarps, whole);
   }
   const bool is_wide = (rows.bytes == kWord && !is_long) || is_cut;
   const int64_t lanes = is_wide ? kHeldColumns : kSector / (word * rows.bytes);
@@ -254,18 +288,16 @@ Deal hold_by_elements(const Machine& machine, const Outline& columns, const Alon
   const int64_t taken = registers_of(columns, more), block = block_warps(rows);
   if (some.warps <= kHeldWarps ||
       (some.warps <= kBlockHeldWarps && (!fills(more) || taken > kMostCutToFull)))
-    return in_blocks_of(block, in_clusters(machine, columns, some));
+    return in_own_block(machine, columns, block, in_clusters(machine, columns, some));
   if (more.warps > kHeldWarps && most.warps <= kHeldWarps && fills(most) &&
       4 * kHeld * columns.longest / padded <= kMostInTurn)
-    return in_blocks_of(2 * kHeldWarps, most);
-  const Deal shared = in_clusters(machine, columns, more);
-  // Of a thread, of 16 warps: all that there are.
-  const int64_t full = machine.registers / (kBlockHeldWarps * kLanes);
-  const bool is_full =
-      word > 1 && !is_cut && columns.writes && fills(more) && shared.cluster == 1 &&
-      taken <= kMostCutToFull &&
-      (is_long || columns.longest < padded || (columns.streams > 1 && taken > full));
-  return in_blocks_of(is_full ? 2 * kBlockWarps : block, shared);
+    return in_own_block(machine, columns, 2 * kHeldWarps, most);
+  const Deal shared =
+      in_own_block(machine, columns, block, in_clusters(machine, columns, more));
+  const bool is_cut_to_full = word > 1 && !is_cut && columns.writes && fills(more) &&
+                              taken <= kMostCutToFull &&
+                              (is_long || columns.longest < padded || columns.streams > 1);
+  return is_cut_to_full ? cut_to_full(machine, columns, taken, shared) : shared;
 }
 
 }  // namespace

@@ -17,21 +17,25 @@ constexpr int64_t kShortRead = 32;  // elements of one that is short
 constexpr int64_t kFewLoads = 2;    // arrays, of which a thread has more under way
 constexpr int64_t kOfReader = 128, kOfLightReader = 64;  // its registers
 constexpr int64_t kChosenUnderWay = 128;                 // where data chooses each,
-constexpr int64_t kMostPlaces = 32;        // of as many places, two registers each
-constexpr int64_t kSeveralUnderWay = 16;   // elements, where several sums are of several arrays
-constexpr int64_t kAccess = 8;             // bytes that a lane reads of it at a time
-constexpr int64_t kFewElements = 4;        // of a column, which is over before others begin:
-constexpr int64_t kRowsOfThread = 2;       // a thread has two
-constexpr int64_t kOnceLanes = 16;         // of its rows
-constexpr int64_t kOnceWarps = 8;          // that share it,
-constexpr int64_t kFewOnceWarps = 4;       // or where blocks are many
-constexpr int64_t kMostWarps = 32;         // of a column, where there are few columns
-constexpr int64_t kFewLanes = 8;           // of neighbours then
-constexpr int64_t kBlockWarps = 8;         // where lanes are rows
-constexpr int64_t kChunkWarps = 4;         // of a chunk of several
-constexpr int64_t kMostChunks = 8;         // that a block reads at a time
-constexpr int64_t kNeighbours = 4;         // columns of a thread, where blocks are many:
-constexpr int64_t kTurns = 3;              // these for each multiprocessor
+constexpr int64_t kMostPlaces = 32;       // of as many places, two registers each
+constexpr int64_t kSeveralUnderWay = 16;  // elements, where several sums are of several arrays
+constexpr int64_t kAccess = 8;            // bytes that a lane reads of it at a time
+constexpr int64_t kFewElements = 4;       // of a column, which is over before others begin:
+constexpr int64_t kRowsOfThread = 2;      // a thread has two
+constexpr int64_t kOnceLanes = 16;        // of its rows
+constexpr int64_t kOnceWarps = 8;         // that share it,
+constexpr int64_t kFewOnceWarps = 4;      // or where blocks are many
+constexpr int64_t kLongPlaces = 2048;     // elements, whose place more look for
+constexpr int64_t kMostWarps = 32;        // of a column, where there are few columns
+constexpr int64_t kFewLanes = 8;          // of neighbours then
+constexpr int64_t kBlockWarps = 8;        // where lanes are rows
+constexpr int64_t kChunkWarps = 4;        // of a chunk of several
+constexpr int64_t kMostChunks = 8;        // that a block reads at a time
+constexpr int64_t kNeighbours = 4;        // columns of a thread, where blocks are many:
+constexpr int64_t kTurns = 3;             // these for each multiprocessor
+constexpr int64_t kManyOfPacks = 256;     // elements of a column of packs
+constexpr int64_t kFewTurns = 2, kThree = 3;  // blocks of each multiprocessor
+constexpr int64_t kMostlyFull = 6;         // a turn that is not, but for one of so many parts
 constexpr int64_t kElementsUnderWay = 16;  // of a column, of a thread of theirs
 
 // So many that pieces of memory are a line: a lane's access is a word or more. (H200: sum over 2559 of pairs of
@@ -84,10 +88,15 @@ bool is_half(const Along& rows) { return rows.bytes < kWord; }
 bool is_long(const Outline& columns) { return columns.longest > kShortRead; }
 
 // Of a thread, in bytes, and what that is in elements: twice as many where one or two arrays of words are read and
-// columns are not short, and of halves where four warps have all of a column so (H200, ms: masked mean over 77 of
-// bf16[432,77,4096] .0788, .0697); no more than several sums of several arrays leave registers for.
-int64_t elements_under_way(const Outline& columns, const Along& rows, int64_t neighbours) {
-  const bool is_more = !is_half(rows) && is_long(columns) && columns.loads <= kFewLoads;
+// columns are not short, or so many that a thread may have all of up to 32 (H200: largest of 25 of f32 in .81 of the
+// time), and of halves where four warps have all of a column so (H200, ms: masked mean over 77 of bf16[432,77,4096]
+// .0788, .0697); no more than several sums of several arrays leave registers for.
+int64_t elements_under_way(const Machine& machine, const Outline& columns, const Along& rows,
+                           int64_t neighbours) {
+  const bool is_whole = power_of_two_from(columns.longest) == kShortRead &&
+                        columns.rows >= kRowsOfThread * many_threads(machine),
+             is_more =
+                 !is_half(rows) && columns.loads <= kFewLoads && (is_long(columns) || is_whole);
   const bool has_all = rows.vector > 1 && columns.longest <= kFewOnceWarps * kShortRead;
   const int64_t bytes = is_more || (is_half(rows) && has_all) ? 2 * kUnderWay : kUnderWay,
                 elements =
@@ -115,25 +124,49 @@ Deal neighbours_of(const Machine& machine, const Outline& columns, const Along& 
                 of_column = is_half(rows) && columns.costly ? 1 : kLanes / lanes;
   while (d.row_vector > word && threads() * of_column < many) d.row_vector /= 2;
   while (d.row_registers > 1 && threads() < many) d.row_registers /= 2;
-  d.registers = elements_under_way(columns, rows, d.row_vector * d.row_registers);
+  d.registers = elements_under_way(machine, columns, rows, d.row_vector * d.row_registers);
   if (d.registers < padded) d.row_lanes = lanes;
   return d;
 }
 
-// The compiler is told how many registers are enough: by itself it takes fewer, and then reads one element after
-// another. But one array of halves is read as well by itself, and halves one by one by more than eight warps, or
-// all at once. Of exponentials that are added up it computes so many side by side that 128 registers are too few, and
-// is told 64. (H200, ms: exp, sum over 1024 of f32[..,30000] .0547, .0378; over 36928 of 5120 .2245, .2190.)
+// The compiler is told how many registers are enough: by itself it takes fewer, and then reads one element
+// after another. But one array of halves is read as well by itself, and halves one by one by more than eight
+// warps, or all at once, and several arrays by more than eight. Of exponentials that are added up it computes
+// so many side by side that 128 registers are too few, and is told 64. (H200, ms: exp, sum over 1024 of
+// f32[..,30000] .0547, .0378; over 36928 of 5120 .2245, .2190; sums of products of two of bf16[..,77] .052,
+// .025, of [..,512] by 16 warps .0097, .0154.)
 Deal with_registers_to_read(const Machine& machine, const Outline& columns, const Along& rows,
                             Deal d) {
   const bool is_well_by_itself = rows.vector == 1 ? d.warps > kOnceWarps : columns.loads == 1;
   const bool takes_more = columns.loads > kFewLoads || columns.reductions > 1,
              in_turns = d.registers * d.lanes() * d.warps < columns.longest;
-  if (rows.bytes == 1 || (is_half(rows) && (is_well_by_itself || takes_more || !in_turns)))
+  if (rows.bytes == 1 || (is_half(rows) && (is_well_by_itself || !in_turns ||
+                                            (takes_more && d.warps > kOnceWarps))))
     return d;
-  const bool has_few = is_half(rows) || columns.exponentials;
+  const bool has_few = (is_half(rows) && !takes_more) || columns.exponentials;
   d.resident = blocks_held(machine, kLanes * d.row_warps * d.warps,
                            has_few ? kOfLightReader : kOfReader);
+  return d;
+}
+
+// Blocks that read packs of halves and are few, though not so few that more warps are wanted: with twice as
+// many under way three of them fit a multiprocessor, where their turns are full. (H200, sum over 1024 and
+// others of bf16[..,5120], ..: 21 that are full from .68 to .88 of the time and from .86 to 1.00; but in a
+// fourth block's turn 1.22.)
+bool are_threes_of_packs(const Machine& machine, const Outline& columns, const Along& rows,
+                         const Deal& d) {
+  const int64_t blocks = columns.rows / (d.row_lanes * d.row_vector),
+                turn = kThree * machine.multiprocessors, turns = ceil_divide(blocks, turn);
+  return is_half(rows) && d.row_vector * rows.bytes == kAccess && columns.reductions == 1 &&
+         columns.loads == 1 && columns.longest >= kManyOfPacks &&
+         blocks >= kFewTurns * machine.multiprocessors &&
+         (turns == 1 || (turns == 2 && blocks * kMostlyFull > turn * 2 * (kMostlyFull - 1)));
+}
+
+Deal in_threes(const Outline& columns, Deal d) {
+  d.registers *= 2, d.resident = kThree;
+  const int64_t padded = power_of_two_from(columns.longest);
+  while (d.warps < kOnceWarps && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
   return d;
 }
 
@@ -149,9 +182,12 @@ Deal read_columns(const Machine& machine, const Outline& columns, const Along& r
   const int64_t padded = power_of_two_from(columns.longest), many = many_threads(machine);
   Deal d = neighbours_of(machine, columns, rows);
   const bool is_shared = padded > d.registers;
+  if (are_threes_of_packs(machine, columns, rows, d)) return in_threes(columns, d);
   const int64_t blocks = columns.rows / (kLanes * d.row_vector * d.row_registers);
   const bool are_many = d.row_registers == kNeighbours && blocks > 2 * machine.multiprocessors;
-  const int64_t most = are_many || columns.places ? kFewOnceWarps : kOnceWarps;
+  const int64_t most = are_many || (columns.places && columns.longest <= kLongPlaces)
+                           ? kFewOnceWarps
+                           : kOnceWarps;
   while (d.warps < most && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
   const bool has_much = is_long(columns) && !is_half(rows);
   d = are_many ? in_blocks_of(kFewOnceWarps, d)
