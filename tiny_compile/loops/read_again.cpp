@@ -325,6 +325,8 @@ bool moves_less_alone(const Program& program, const Candidate& found, int buffer
          moved = 0, times = 0;
   for (const int reader : found.readers) {
     const Sweeps asked = sweeps_over(program, program.kernels[reader], buffer);
+    const bool is_sequential = Group(program.kernels[reader]).sequential();
+    if (!is_sequential && asked.times > 1 + 1.0 / kBorder) return false;  // a point's work
     moved += asked.read * static_cast<double>(bytes_added(program, found, formula, reader));
     before += asked.read * size;
     times += asked.times;
