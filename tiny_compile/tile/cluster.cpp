@@ -99,6 +99,9 @@ void Cluster::gather(int id, const Threads& threads, size_t from, int n, Lanes& 
   for (int k = 0; k < n; k++)
     std::memcpy(lanes.data + static_cast<size_t>(k) * width,
                 &values_[id][threads[from + static_cast<size_t>(k)]], width);
+  if (s.dtype != DType::boolean) return;
+  for (int k = 0; k < n; k++)
+    lanes.data[k] &= std::byte{1};  // what nobody wrote is a bool as well
 }
 
 uint64_t Cluster::value(int id, int thread) const {
