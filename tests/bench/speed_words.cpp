@@ -62,7 +62,8 @@ Tensor normalize(const Args& a) {
 }
 
 Tensor bce_with_logits(const Args& a) {
-  const Tensor positive = tc::relu(a[0]), product = a[0] * a[1];
+  // Not relu, whose gradient at 0 is 0: PyTorch gives sigmoid(0) - y there, as two halves do.
+  const Tensor positive = tc::maximum(a[0], 0.0), product = a[0] * a[1];
   return (positive - product + tc::log1p(tc::exp(-tc::abs(a[0])))).mean();
 }
 
