@@ -196,19 +196,20 @@ void print_slowest(Report report, size_t count) {
   }
 }
 
+constexpr size_t kHands =
+    16;  // that a process gets one after the other, so that all end together
+
 // Deals the cases out in a fixed shuffled order: neighbours in a file take alike, so that
-// shuffled shares are even.
-std::vector<Worker> deal(std::vector<Case> cases, int jobs) {
-  std::vector<Worker> workers(std::min(size_t(jobs), cases.size()));
+// shuffled hands are even.
+std::vector<std::vector<Case>> deal(std::vector<Case> cases, int jobs) {
   unsigned state = 1;
   for (size_t i = cases.size(); i > 1; --i) {
     state = state * 1664525u + 1013904223u;
     std::swap(cases[i - 1], cases[(state >> 8) % i]);
   }
-  for (size_t i = 0; i < cases.size(); ++i) {
-    workers[i % workers.size()].cases.push_back(cases[i]);
-  }
-  return workers;
+  std::vector<std::vector<Case>> hands(std::min(size_t(jobs) * kHands, cases.size()));
+  for (size_t i = 0; i < cases.size(); ++i) hands[i % hands.size()].push_back(cases[i]);
+  return hands;
 }
 
 // Forks; true in the child.
@@ -221,9 +222,17 @@ bool start(Worker& worker) {
 }
 
 int run_parallel(Catch::Session& session, const Options& options) {
-  std::vector<Worker> workers = deal(selected_cases(session), options.jobs);
+  std::vector<std::vector<Case>> hands = deal(selected_cases(session), options.jobs);
+  std::vector<Worker> workers(std::min(size_t(options.jobs), hands.size()));
+  const auto has_cases = [&](Worker& worker) {
+    if (worker.cases.empty() && !hands.empty()) {
+      worker.cases = std::move(hands.back());
+      hands.pop_back();
+    }
+    return !worker.cases.empty();
+  };
   for (Worker& worker : workers) {
-    if (start(worker)) return work(session, worker);
+    if (has_cases(worker) && start(worker)) return work(session, worker);
   }
   Report report;
   for (size_t left = workers.size(); left > 0;) {
@@ -232,7 +241,7 @@ int run_parallel(Catch::Session& session, const Options& options) {
     for (Worker& worker : workers) {
       if (worker.process != process) continue;
       worker.cases = collect(worker, status, report);
-      if (worker.cases.empty()) {
+      if (!has_cases(worker)) {
         --left;
       } else if (start(worker)) {
         return work(session, worker);
