@@ -163,11 +163,16 @@ bool are_threes_of_packs(const Machine& machine, const Outline& columns, const A
          (turns == 1 || (turns == 2 && blocks * kMostlyFull > turn * 2 * (kMostlyFull - 1)));
 }
 
+// As many warps as there are elements for.
+Deal by_warps(const Outline& columns, int64_t most, Deal d) {
+  const int64_t padded = power_of_two_from(columns.longest);
+  while (d.warps < most && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
+  return d;
+}
+
 Deal in_threes(const Outline& columns, Deal d) {
   d.registers *= 2, d.resident = kThree;
-  const int64_t padded = power_of_two_from(columns.longest);
-  while (d.warps < kOnceWarps && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
-  return d;
+  return by_warps(columns, kOnceWarps, d);
 }
 
 }  // namespace
@@ -179,16 +184,16 @@ Deal in_threes(const Outline& columns, Deal d) {
 // 8192 .0482, .0449.)
 Deal read_columns(const Machine& machine, const Outline& columns, const Along& rows) {
   if (columns.chosen) return read_chosen_columns(machine, columns, rows);
-  const int64_t padded = power_of_two_from(columns.longest), many = many_threads(machine);
+  const int64_t many = many_threads(machine);
   Deal d = neighbours_of(machine, columns, rows);
-  const bool is_shared = padded > d.registers;
+  const bool is_shared = power_of_two_from(columns.longest) > d.registers;
   if (are_threes_of_packs(machine, columns, rows, d)) return in_threes(columns, d);
   const int64_t blocks = columns.rows / (kLanes * d.row_vector * d.row_registers);
   const bool are_many = d.row_registers == kNeighbours && blocks > 2 * machine.multiprocessors;
   const int64_t most = are_many || (columns.places && columns.longest <= kLongPlaces)
                            ? kFewOnceWarps
                            : kOnceWarps;
-  while (d.warps < most && d.registers * d.lanes() * d.warps < padded) d.warps *= 2;
+  d = by_warps(columns, most, d);
   const bool has_much = is_long(columns) && !is_half(rows);
   d = are_many ? in_blocks_of(kFewOnceWarps, d)
                : share_columns(machine, columns, rows, has_much ? many / 2 : many, d);
