@@ -140,6 +140,12 @@ bool holds(const Size& lhs, Relation relation, const Size& rhs) {
   return guard.outcome;
 }
 
+std::optional<bool> holds_if_known(const Size& lhs, Relation relation, const Size& rhs) {
+  const bool has_example = current_sizes && current_sizes->example;
+  if (has_example || (lhs.is_number() && rhs.is_number())) return holds(lhs, relation, rhs);
+  return decided(simplified(lhs.expr()), relation, simplified(rhs.expr()));
+}
+
 std::ostream& operator<<(std::ostream& out, const Size& size) { return out << size.expr(); }
 
 SizeList::SizeList(const Shape& shape, Here here) {

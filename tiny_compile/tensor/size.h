@@ -65,6 +65,8 @@ Size min(const Size& lhs, const Size& rhs);
 // What holds between two sizes. Decided by their bounds, else by the example, with a guard.
 enum class Relation : uint8_t { Equal, Less, AtMost };
 bool holds(const Size& lhs, Relation relation, const Size& rhs);
+// The same; nothing where neither decides.
+std::optional<bool> holds_if_known(const Size& lhs, Relation relation, const Size& rhs);
 
 // Written alike, so equal whatever the values are. Asks nothing and guards nothing.
 inline bool same_expression(const Size& lhs, const Size& rhs) {

@@ -10,14 +10,14 @@
 //
 // What is left of a row behind its last whole chunk is a short one of its own. Of several axes,
 // the longest run of neighbours is cut into chunks; the others are merged with the chunks. A
-// row of at most 1024 elements is one chunk and needs no second kernel. Nor does a row of few
-// chunks, each of which is written out: the kernel that has read them adds up their moments.
+// row of at most 1024 elements is one chunk and needs no second kernel. Nor does a longer one whose
+// elements lie side by side, as a norm's do: a kernel that holds them takes them all about one mean,
+// and still knows them when it normalises.
 #include "tiny_compile/trace/variance.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "tiny_compile/graph/chunk_tree.h"
 #include "tiny_compile/trace/custom_vjp.h"
 #include "tiny_compile/trace/functions.h"
 
@@ -25,7 +25,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kFewChunks = 4;  // that are written out
+constexpr int64_t kHeldRow = 32768;  // elements side by side that a kernel can hold
 
 // Runs of neighbouring reduced axes as one axis each: [N, C, H, W] over {0, 2, 3} is
 // [N, C, H*W] over {0, 2}. Without any, an axis of 1 is added.
@@ -102,13 +102,6 @@ Tensor total_over(const Tensor& x, const Sizes& axes) {
   return are_ones(x.sizes(), axes) ? x : sum(x, axes, true);
 }
 
-// Chunks of one length that are one tensor, or one each.
-using Part = std::vector<Moments>;
-
-Tensor added_up(std::vector<Tensor> values) {
-  return in_order(std::move(values), [](const Tensor& a, const Tensor& b) { return a + b; });
-}
-
 // x * (part / total). The quotient is of f64, as it is in C++, and rounded once.
 Tensor weighted(const Tensor& x, const Size& part, const Size& total) {
   if (part.is_number() && total.is_number())
@@ -125,49 +118,38 @@ Tensor if_present(const Moments& part, const Tensor& share) {
 
 // Mean and m2 of all parts, over the chunks of each and the axes `merged`; deviations are taken
 // from about `origin`.
-MeanAndM2 merge(const std::vector<Part>& parts, const Tensor& origin, const Sizes& merged,
+MeanAndM2 merge(const std::vector<Moments>& parts, const Tensor& origin, const Sizes& merged,
                 const Size& total) {
-  std::vector<std::vector<Tensor>> places;
+  std::vector<Tensor> places;
   Tensor centre, m2;
-  for (const Part& part : parts) {
-    std::vector<Tensor> totals;
-    places.emplace_back();
-    for (const Moments& chunks : part) {
-      const Tensor moved = chunks.first - origin;
-      places.back().push_back(moved + chunks.offset);
-      totals.push_back(total_over(places.back().back(), merged));
-    }
-    const Tensor mean = weighted(added_up(std::move(totals)), part[0].length, total);
-    const Tensor share = if_present(part[0], mean);
+  for (const Moments& part : parts) {
+    const Tensor moved = part.first - origin;
+    places.push_back(moved + part.offset);
+    const Tensor mean = weighted(total_over(places.back(), merged), part.length, total);
+    const Tensor share = if_present(part, mean);
     centre = centre.defined() ? centre + share : share;
   }
   for (size_t k = 0; k < parts.size(); k++) {
-    std::vector<Tensor> totals;
-    for (size_t c = 0; c < parts[k].size(); c++) {
-      const Tensor distance = places[k][c] - centre;
-      const Tensor between = distance * distance * parts[k][c].length;
-      totals.push_back(total_over(parts[k][c].m2 + between, merged));
-    }
-    const Tensor share = if_present(parts[k][0], added_up(std::move(totals)));
+    const Tensor distance = places[k] - centre;
+    const Tensor between = distance * distance * parts[k].length;
+    const Tensor share = if_present(parts[k], total_over(parts[k].m2 + between, merged));
     m2 = m2.defined() ? m2 + share : share;
   }
   return {origin + centre, m2};
 }
 
-// Whether rows whose elements lie side by side are of few whole chunks, and of nothing else.
-bool has_few_chunks(const Runs& runs, int64_t axis, const Size& chunks) {
+// Whether the run along `axis` is all of a row and lies side by side.
+bool is_row(const Runs& runs, int64_t axis) {
   Sizes others = runs.axes;
   std::erase(others, axis);
-  return chunks.is_number() && static_cast<int64_t>(chunks) <= kFewChunks &&
-         axis + 1 == static_cast<int64_t>(runs.shape.size()) && are_ones(runs.shape, others);
+  return axis + 1 == static_cast<int64_t>(runs.shape.size()) && are_ones(runs.shape, others);
 }
 
-Part whole_chunks(const Tensor& x, const Runs& runs, int64_t axis, const Size& chunks) {
-  if (!has_few_chunks(runs, axis, chunks)) return {moments(x, axis, 0, chunks, kChunk)};
-  Part part;
-  for (int64_t c = 0; c < static_cast<int64_t>(chunks); c++)
-    part.push_back(moments(x, axis, c * kChunk, 1, kChunk));
-  return part;
+bool has_one_mean(const Runs& runs, int64_t axis) {
+  const Size& length = runs.shape[axis];
+  if (length.expr().bounds().high <= kChunk) return true;
+  return is_row(runs, axis) &&
+         holds_if_known(length, Relation::AtMost, kHeldRow).value_or(false);
 }
 
 MeanAndM2 of_runs(const Tensor& x, const Runs& runs, const Size& total) {
@@ -177,16 +159,16 @@ MeanAndM2 of_runs(const Tensor& x, const Runs& runs, const Size& total) {
   const int64_t axis = *longest;
   const Tensor v = reshape(x, runs.shape);
   const Size length = runs.shape[axis];
-  std::vector<Part> parts;
-  if (length.expr().bounds().high <= kChunk) {
-    parts.push_back({moments(v, axis, 0, 1, length)});
+  std::vector<Moments> parts;
+  if (has_one_mean(runs, axis)) {
+    parts.push_back(moments(v, axis, 0, 1, length));
   } else {
     const Size chunks = length / kChunk, rest = length % kChunk;
-    if (!chunks.is_number(0)) parts.push_back(whole_chunks(v, runs, axis, chunks));
-    if (!rest.is_number(0)) parts.push_back({moments(v, axis, chunks * kChunk, 1, rest)});
+    if (!chunks.is_number(0)) parts.push_back(moments(v, axis, 0, chunks, kChunk));
+    if (!rest.is_number(0)) parts.push_back(moments(v, axis, chunks * kChunk, 1, rest));
   }
   const Size count(total.expr());  // with what is known by now
-  const Moments& all = parts[0][0];
+  const Moments& all = parts[0];
   if (same_expression(count, all.length)) return {all.first + all.offset, all.m2};
   Sizes merged;
   for (int64_t other : runs.axes) merged.push_back(other > axis ? other + 1 : other);
