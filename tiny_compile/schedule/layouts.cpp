@@ -234,7 +234,9 @@ Deal share_rows(const Machine& machine, const Kernel& kernel, const Outline& sha
              has_parts = loops_of(kernel).size() > 1, is_one = kernel.rows == 0;
   if (has_parts && holds_parts_by_warps(machine, shape, loops))
     return hold_parts_by_warps(shape, loops);
-  if (is_even && fits_in_chunks(shape)) return hold_chunks(loops, chunks);
+  if (is_even && fits_in_chunks(shape))
+    return has_parts || is_one ? hold_chunks(loops, chunks)
+                               : hold_by_two(machine, loops, chunks);
   if (has_parts && is_one && chunks <= kBlockWarps) return hold_alone(machine, loops, chunks);
   if (has_parts && chunks > kMostOfRow) return hold_in_turns(machine, shape, loops);
   if (has_parts || (is_one && chunks <= kBlockWarps))

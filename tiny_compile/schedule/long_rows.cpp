@@ -17,6 +17,7 @@ namespace {
 
 constexpr int64_t kHeld = 32;            // elements of a thread, of a row that is held
 constexpr int64_t kBlockWarps = 8;       // more chunks than these are a cluster's
+constexpr int64_t kByOne = 12;           // chunks of a block that holds a row
 constexpr int64_t kMostExchanged = 16;   // of a row in turns: blocks times its long reductions
 constexpr int64_t kInTurns = 2;          // blocks of 16 warps that a multiprocessor has of them
 constexpr int64_t kWaiting = 5;          // blocks of a cluster
@@ -46,6 +47,15 @@ Deal hold_chunks(const Along& loops, int64_t warps) {
   d.vector = loops.vector;
   d.registers = kChunk / (kLanes * d.vector);
   d.warps = warps;
+  return d;
+}
+
+// H200, ms, one block and two: layer norm of bf16[4096,12288] .0572, .0535, of 14336 .0637, .0639, of 16384 .1008, .0767;
+// softmax .0615, .0643; .0821, .0761; .0879, .0822; of f32[700,16384] .0287, .0253 and .0285, .0260.
+Deal hold_by_two(const Machine& machine, const Along& loops, int64_t chunks) {
+  const bool is_two = chunks > kByOne && chunks % 2 == 0 && machine.cluster > 1;
+  Deal d = hold_chunks(loops, is_two ? chunks / 2 : chunks);
+  if (is_two) d.cluster = 2;
   return d;
 }
 
