@@ -176,16 +176,21 @@ class Threads {
   }
 
   // Fibers take turns by these jumps: swapcontext() asks the kernel for the signals' mask each time.
-  [[gnu::noinline]] static void jump(Resume& to) { __builtin_longjmp(to, 1); }
+  // Sanitizers would take a jump for the end of all frames below; those of fibers live on.
+  [[gnu::noinline, gnu::no_sanitize_address, gnu::no_sanitize_thread]] static void jump(
+      Resume& to) {
+    __builtin_longjmp(to, 1);
+  }
 
-  [[gnu::noinline]] void enter(Fiber& fiber) {
+  [[gnu::noinline, gnu::no_sanitize_address, gnu::no_sanitize_thread]] void enter(
+      Fiber& fiber) {
     if (__builtin_setjmp(main_)) return;
     if (fiber.has_begun) jump(fiber.resume);
     fiber.has_begun = true;
     setcontext(&fiber.context);
   }
 
-  [[gnu::noinline]] void leave(State state) {
+  [[gnu::noinline, gnu::no_sanitize_address, gnu::no_sanitize_thread]] void leave(State state) {
     Fiber& self = fiber_[current_];
     self.state = state;
     if (__builtin_setjmp(self.resume) == 0) jump(main_);
