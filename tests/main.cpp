@@ -160,6 +160,9 @@ struct Report {
   std::vector<CaseRecord> cases;
   int unexplained = 0;  // workers that failed although all their cases passed: a leak, say
 
+  // Catch2 3 gives an exit code of its own where all cases were skipped.
+  bool all(Outcome outcome) const { return count(outcome) == int(cases.size()); }
+
   int count(Outcome outcome) const {
     return int(std::count_if(cases.begin(), cases.end(),
                              [&](const CaseRecord& c) { return c.outcome == outcome; }));
@@ -178,7 +181,7 @@ std::vector<Case> collect(Worker worker, int status, Report& report) {
     std::printf("process ended inside \"%s\" (status %d)\n", records.back().name.c_str(),
                 status);
     records.back().outcome = kFailed;
-  } else if (status != 0 && part.count(kFailed) == 0) {
+  } else if (status != 0 && part.count(kFailed) == 0 && !part.all(kSkipped)) {
     std::printf("a test process failed although its cases passed (status %d)\n", status);
     ++report.unexplained;
     worker.cases.clear();
@@ -196,8 +199,7 @@ void print_slowest(Report report, size_t count) {
   }
 }
 
-constexpr size_t kHands =
-    16;  // that a process gets one after the other, so that all end together
+constexpr size_t kHands = 16;  // for each process, one after the other: all end together
 
 // Deals the cases out in a fixed shuffled order: neighbours in a file take alike, so that
 // shuffled hands are even.
