@@ -213,6 +213,28 @@ TEST_CASE("a row that a kernel can hold needs one kernel, with the mean too", "[
   CHECK(kernels({90, 32769}, {1}) > 1);
 }
 
+TEST_CASE("a dynamic row's variance has the bits of a fixed one, held or in chunks",
+          "[nn][var][sizes]") {
+  CompileOptions options;
+  options.dynamic = {{0, 1}};
+  const auto rows = compile([](Tensor x) { return var(x, {1}); }, options);
+  const auto all = compile([](Tensor x) { return var(x); }, options);
+  for (const int64_t length : {37, 16384, 16385, 32768, 32769, 40000}) {
+    CAPTURE(length);
+    const Tensor x = noise({2, length}, 1e3);
+    CHECK(same_bits(rows(x), var(x, {1})));
+    CHECK(same_bits(all(x), var(x)));
+  }
+}
+
+TEST_CASE("axes of one element do not change a variance's bits", "[nn][var]") {
+  const Tensor x = noise({3, 5000}, 1e3);
+  const Tensor y = var(x, {1});
+  CHECK(same_bits(var(x.reshape({3, 5000, 1}), {1}).reshape({3}), y));
+  CHECK(same_bits(var(x.reshape({3, 5000, 1, 1}), {1, 3}).reshape({3}), y));
+  CHECK(same_bits(var(x.reshape({1, 3, 5000}), {0, 2}).reshape({3}), y));
+}
+
 TEST_CASE("variances thread by thread on CUDA", "[nn][var][codegen][threads]") {
   for (const Sizes& shape : {Sizes{3, 1000}, Sizes{2, 3001}, Sizes{2, 40000}})
     for (const Sizes& axes : {Sizes{1}, Sizes{0}, Sizes{0, 1}}) {

@@ -10,9 +10,9 @@
 //
 // What is left of a row behind its last whole chunk is a short one of its own. Of several axes,
 // the longest run of neighbours is cut into chunks; the others are merged with the chunks. A
-// row of at most 1024 elements is one chunk and needs no second kernel. Nor does a longer one whose
-// elements lie side by side, as a norm's do: a kernel that holds them takes them all about one mean,
-// and still knows them when it normalises.
+// row of at most 1024 elements is one chunk and needs no second kernel. Nor does a longer one along the
+// last axes, as a norm's is: its elements lie side by side as a rule, so that a kernel can hold them, take
+// them all about one mean, and still know them when it normalises.
 #include "tiny_compile/trace/variance.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace tiny_compile {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kHeldRow = 32768;  // elements side by side that a kernel can hold
+constexpr int64_t kHeldRow = 32768;  // elements that a block or two of a large GPU hold
 
 // Runs of neighbouring reduced axes as one axis each: [N, C, H, W] over {0, 2, 3} is
 // [N, C, H*W] over {0, 2}. Without any, an axis of 1 is added.
@@ -138,11 +138,17 @@ MeanAndM2 merge(const std::vector<Moments>& parts, const Tensor& origin, const S
   return {origin + centre, m2};
 }
 
-// Whether the run along `axis` is all of a row and lies side by side.
+// Whether the run along `axis` is all that is reduced, and the last.
 bool is_row(const Runs& runs, int64_t axis) {
-  Sizes others = runs.axes;
-  std::erase(others, axis);
-  return axis + 1 == static_cast<int64_t>(runs.shape.size()) && are_ones(runs.shape, others);
+  const auto is_one = [&](int64_t other) {
+    return holds_if_known(runs.shape[other], Relation::Equal, 1).value_or(false);
+  };
+  for (int64_t other = 0; other < static_cast<int64_t>(runs.shape.size()); other++) {
+    const bool reduces =
+        std::find(runs.axes.begin(), runs.axes.end(), other) != runs.axes.end();
+    if (other != axis && (reduces || other > axis) && !is_one(other)) return false;
+  }
+  return true;
 }
 
 bool has_one_mean(const Runs& runs, int64_t axis) {
