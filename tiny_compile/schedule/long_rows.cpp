@@ -50,8 +50,8 @@ Deal hold_chunks(const Along& loops, int64_t warps) {
   return d;
 }
 
-// H200, ms, one block and two: layer norm of bf16[4096,12288] .0572, .0535, of 14336 .0637, .0639, of 16384 .1008, .0767;
-// softmax .0615, .0643; .0821, .0761; .0879, .0822; of f32[700,16384] .0287, .0253 and .0285, .0260.
+// H200, ms, one block and two: layer norm of bf16[4096,12288] .0572, .0535, of 14336 .0637, .0639, of 16384 .1008,
+// .0767; softmax .0615, .0643; .0821, .0761; .0879, .0822; of f32[700,16384] .0287, .0253 and .0285, .0260.
 Deal hold_by_two(const Machine& machine, const Along& loops, int64_t chunks) {
   const bool is_two = chunks > kByOne && chunks % 2 == 0 && machine.cluster > 1;
   Deal d = hold_chunks(loops, is_two ? chunks / 2 : chunks);
